@@ -23,6 +23,8 @@ if(HCA_TESTS AND NOT Catch2_FOUND)
         "Catch2 v3 not found: `./dev test` brings it; by hand, unpack libcatch2-dev (>= 3) into .deps/catch2")
 endif()
 find_package(benchmark QUIET)
+# One simulation in several processes (`hcasim run --ranks`). Where there is no MPI, the program says so when asked.
+pkg_check_modules(MPI IMPORTED_TARGET mpi-c)
 
 # The library was built as C++17; its headers select features by SC_CPLUSPLUS and check that tag at link time.
 add_library(hca_systemc INTERFACE)

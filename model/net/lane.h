@@ -50,7 +50,9 @@ public:
 
     bool can_send(port::Time now) override {
         booked_until_ = std::max(booked_until_, now);
-        credits_.collect(now);
+        // What waits leaves when credit for it has come, and not when a device asks ahead of now.
+        if (has_flow_control_)
+            credits_.collect(first_waiting_ == nullptr ? heard_by(now) : std::min(now, link_.clock_.now()));
         if (has_room(now)) [[likely]]
             return true;
         was_refused_ = true;
@@ -112,7 +114,9 @@ public:
             link_.pause(direction_, priorities, send_pause(at));
     }
     bool is_paused(unsigned priority, port::Time now) override {
-        collect_pauses(now);
+        if (pauses_ == 0) [[likely]]
+            return false;
+        collect_pauses(heard_by(now));
         if ((paused_ >> priority & 1) == 0)
             return false;
         asked_priorities_ |= static_cast<std::uint8_t>(1u << priority);
@@ -129,6 +133,19 @@ public:
     void go_on(port::Time now);
     void set_source(port::Receiver& receiver);
     void set_sink(port::Receiver& receiver);
+    /// The receiver at the other end is elsewhere: `far` is told of what is sent, and `nowhere` gets it here.
+    void send_to(FarEnd& far, port::Receiver& nowhere) {
+        far_ = &far;
+        sink = &nowhere;
+    }
+    /// A packet whose sender is elsewhere.
+    void arrive(const port::Packet& packet, port::Time arrival) {
+        auto& slot = *take();
+        slot.packet = packet;
+        slot.arrival = arrival;
+        slot.blocks = 0;
+        push(slot);
+    }
 
     port::Traffic sent() const override { return {counters_.packets, counters_.bytes}; }
 
@@ -216,11 +233,14 @@ private:
     /// Puts a pause frame on the line, before what waits for it. Returns when its last bit is out.
     port::Time send_pause(port::Time at);
     void collect_pauses(port::Time now);
+    /// A device that is ahead of now asks for `at`: until when it knows what the other end has told.
+    port::Time heard_by(port::Time at) const { return std::min(at, link_.clock_.now() + link_.config_.early()); }
     /// What is paused at `at`, as far as it is known.
     std::uint8_t paused_at(port::Time at) const {
         auto paused = paused_;
+        const auto known = heard_by(at);
         for (const auto& change : changes_)
-            if (change.at <= at)
+            if (change.at <= known)
                 paused = change.paused;
         return paused;
     }
@@ -306,6 +326,8 @@ private:
         for (; place != head_ && at(place - 1).arrival > slot.arrival; --place)
             at_ring(place) = at_ring(place - 1);
         at_ring(place) = &slot;
+        if (far_ != nullptr) [[unlikely]]
+            far_->on_packet(slot.packet, slot.arrival);
         if (link_.config_.timed)
             link_.wake_at(slot.arrival);
     }
@@ -322,6 +344,7 @@ private:
     void pass_held(port::Time arrival);
 
     Link& link_;
+    FarEnd* far_ = nullptr; ///< that has the receiver; nullptr: it is here
     std::uint32_t direction_;
     Random random_;
     std::vector<Slot*> ring_; ///< a power of two

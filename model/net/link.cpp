@@ -27,12 +27,42 @@ void Link::attach(unsigned i, port::Receiver& receiver) {
 }
 
 void Link::free_room(unsigned from, std::uint64_t bytes, port::Time at) {
+    if (far_ != nullptr) [[unlikely]]
+        return far_->on_credit(bytes, at + config_.latency);
     lanes_[1 - from]->take_credit(bytes, at + config_.latency);
 }
 
 void Link::pause(unsigned from, std::uint8_t priorities, port::Time at) {
+    if (far_ != nullptr) [[unlikely]]
+        return far_->on_pause(priorities, at + config_.latency);
     lanes_[1 - from]->take_pause(priorities, at + config_.latency);
 }
+
+namespace {
+
+/// Where packets end whose receiver is elsewhere.
+class Nowhere final : public port::Receiver {
+public:
+    void receive(port::Packet&, port::Time) override {}
+    void received_all(port::Time) override {}
+    void ready(port::Time) override {}
+};
+
+Nowhere nowhere;
+
+} // namespace
+
+void Link::cut(unsigned near, FarEnd& far) {
+    assert(config_.timed && config_.reorder == 0 && breaks_.empty() && "a cable that can be cut");
+    far_ = &far;
+    near_ = near;
+    lanes_[near]->send_to(far, nowhere);
+    lanes_[1 - near]->source = &nowhere;
+}
+
+void Link::take_packet(const port::Packet& packet, port::Time arrival) { lanes_[1 - near_]->arrive(packet, arrival); }
+void Link::take_credit(std::uint64_t bytes, port::Time at) { lanes_[near_]->take_credit(bytes, at); }
+void Link::take_pause(std::uint8_t priorities, port::Time at) { lanes_[near_]->take_pause(priorities, at); }
 
 const LinkCounters& Link::counters(unsigned direction) const { return lanes_[direction]->counters_; }
 std::size_t Link::under_way(unsigned direction) const { return lanes_[direction]->count(); }
@@ -73,11 +103,16 @@ bool Link::deliver(port::Time now, port::Time until) {
     for (auto& lane : lanes_)
         if (lane->has_held())
             lane->release_held(until);
-    std::array<port::Time, 2> last{port::never, port::never};
+    // A direction delivers when its first packet has arrived, and with it what arrives soon after. The other direction
+    // has no part in that, so that the ends of a cable may be simulated apart.
+    std::array<port::Time, 2> last{port::never, port::never}, until_of{};
+    for (unsigned i = 0; i < 2; ++i)
+        until_of[i] = lanes_[i]->has_arrived(std::min(now, until)) ? until : port::Time{-1};
     for (;;) {
-        const unsigned i = b->head_arrival() < a->head_arrival();
-        if (!lanes_[i]->has_arrived(until))
+        const bool has_a = a->has_arrived(until_of[0]), has_b = b->has_arrived(until_of[1]);
+        if (!has_a && !has_b)
             break;
+        const unsigned i = !has_a || (has_b && b->head_arrival() < a->head_arrival());
         last[i] = lanes_[i]->deliver_one();
     }
     for (unsigned i = 0; i < 2; ++i)
@@ -87,7 +122,8 @@ bool Link::deliver(port::Time now, port::Time until) {
 }
 
 bool Link::set_on(unsigned end, bool is_on, port::Time at) {
-    is_on_[end] = is_on;
+    if (std::exchange(is_on_[end], is_on) != is_on && far_ != nullptr) [[unlikely]]
+        far_->on_turned(is_on);
     const bool was_up = std::exchange(is_up_, is_on_[0] && is_on_[1] && !is_broken_);
     if (is_up_ == was_up)
         return is_up_;
@@ -125,8 +161,8 @@ bool Link::take_break(port::Time now) {
 }
 
 port::Time Link::deliverable(port::Time now) const {
-    // Packets may be delivered early by up to the latency, since nothing that is sent from now on arrives before that.
-    const auto until = now + std::min(config_.quantum, config_.latency);
+    // Packets may be delivered early, since nothing that is sent from now on arrives before the latency is over.
+    const auto until = now + config_.early();
     return breaks_.empty() ? until : std::min(until, breaks_.front().at);
 }
 

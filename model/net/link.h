@@ -12,6 +12,7 @@
 
 #include "traces/events.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -31,8 +32,8 @@ struct LinkConfig {
     /// How far ahead of now a port may book its transmitter, by the length of what it sends. Bytes that are still on
     /// the way from memory make a packet later, and no difference here: how many are, the tags of the function decide.
     port::Time horizon = std::chrono::microseconds{2};
-    /// Packets that arrive so soon are delivered together with the present ones, each with its own time; at most the
-    /// latency counts.
+    /// Packets that arrive so soon are delivered together with the present ones, each with its own time; at most half
+    /// of the latency counts.
     port::Time quantum = std::chrono::nanoseconds{250};
     /// Packets of one direction at which the port refuses more; 0: 256 untimed, 16384 timed.
     std::uint32_t max_under_way = 0;
@@ -48,6 +49,10 @@ struct LinkConfig {
     port::Time reorder_delay = std::chrono::microseconds{10}; ///< and is held no longer than so
     std::uint64_t seed = 1;
     bool exact_bytes = false; ///< every packet crosses as its frame; otherwise only corrupted and tapped ones do
+
+    /// What counts so soon, an end may know now: of packets, credits and pauses that come by the cable. The rest of the
+    /// latency is what the two ends can be simulated apart.
+    port::Time early() const { return std::min(quantum, latency / 2); }
 };
 
 /// What one direction has carried. At any time packets + duplicated == delivered + lost + refused + under way.
@@ -68,6 +73,20 @@ public:
     virtual ~Tap() = default;
     /// direction: number of the sending end; at: its last bit leaves the port.
     virtual void on_frame(std::span<const std::byte> frame, unsigned direction, port::Time at) = 0;
+};
+
+/// Has what crosses a cable of which another process has the other end (Link::cut).
+class FarEnd {
+public:
+    virtual ~FarEnd() = default;
+    /// A packet has been put on the line, and its last bit arrives at `arrival`. Valid until this returns.
+    virtual void on_packet(const port::Packet& packet, port::Time arrival) = 0;
+    /// The other end's sender hears at `at` of room for so many bytes.
+    virtual void on_credit(std::uint64_t bytes, port::Time at) = 0;
+    /// The other end's sender hears at `at` which priorities are paused.
+    virtual void on_pause(std::uint8_t priorities, port::Time at) = 0;
+    /// This end has turned the link off or on, which the other end would know at once.
+    virtual void on_turned(bool is_on) = 0;
 };
 
 class Link {
@@ -92,6 +111,16 @@ public:
     /// A second tap replaces the first; nullptr removes it.
     void set_tap(Tap* tap) { tap_ = tap, needs_image_ = config_.exact_bytes || tap != nullptr; }
 
+    /// From now on only end `near` of a timed cable is here, and its device; `far` takes what goes to the other end,
+    /// whose device gets nothing. Both ends are attached. What comes from there is told by take_packet(), take_credit()
+    /// and take_pause(), no later than LinkConfig::early() before it counts. Faults that change the order, and breaks,
+    /// are not for such a cable.
+    void cut(unsigned near, FarEnd& far);
+    /// `packet` arrives at the near end at `arrival`, behind what was told before and arrives as late.
+    void take_packet(const port::Packet& packet, port::Time arrival);
+    void take_credit(std::uint64_t bytes, port::Time at);
+    void take_pause(std::uint8_t priorities, port::Time at);
+    /// Of a direction whose sender is at the far end only `delivered` counts.
     const LinkCounters& counters(unsigned direction) const;
     std::size_t under_way(unsigned direction) const;
     /// How long the line of a direction is busy with what it has been given, from `now` on.
@@ -139,6 +168,8 @@ private:
     std::deque<Break> breaks_;   ///< to come
     std::deque<Change> changes_; ///< that an end has yet to be told
     port::Time next_wake_ = port::never;
+    FarEnd* far_ = nullptr; ///< of a cable that is cut
+    unsigned near_ = 0;
     std::array<std::unique_ptr<Lane>, 2> lanes_;
 };
 

@@ -84,7 +84,7 @@ public:
         is_owned_ = other.is_owned_;
         if (is_owned_) {
             owned_.assign(other.owned_.begin(), other.owned_.begin() + other.size_);
-            refresh();
+            rebase();
         } else if (other.place_ != nullptr) {
             enter(other.next_);
         }
@@ -145,7 +145,8 @@ public:
         refresh();
         return at;
     }
-    /// Copies lent bytes into the packet, so that later changes of the sender's memory no longer show.
+    /// Copies lent bytes into the packet, so that later changes of the sender's memory no longer show. The pieces stay
+    /// as they are: whoever writes them one by one must not notice when somebody has asked for copies.
     void own() {
         if (is_owned_)
             return;
@@ -153,7 +154,17 @@ public:
         owned_.resize(size_);
         copy_to(owned_);
         is_owned_ = true;
-        refresh();
+        rebase();
+    }
+    /// Becomes a copy of `bytes`, in pieces of these sizes; they are max_pieces at most, and none is 0.
+    void become_copy(std::span<const std::byte> bytes, std::span<const std::uint32_t> sizes) {
+        assert(sizes.size() <= max_pieces);
+        clear();
+        append_copy(bytes);
+        count_ = 0;
+        for (const auto size : sizes)
+            pieces_[count_++] = {owned_.data(), size};
+        rebase();
     }
     /// Copies the payload into the first size() bytes of `out`.
     void copy_to(std::span<std::byte> out) const {
@@ -202,6 +213,14 @@ private:
         if (next_ != nullptr)
             next_->place_ = place_;
         place_ = nullptr;
+    }
+    /// The pieces, with the sizes that they have, are in the bytes of its own.
+    void rebase() {
+        const auto* at = owned_.data();
+        for (std::size_t i = 0; i < count_; ++i) {
+            pieces_[i] = {at, pieces_[i].size()};
+            at += pieces_[i].size();
+        }
     }
     void refresh() {
         pieces_[0] = {owned_.data(), size_};

@@ -10,17 +10,9 @@ namespace {
 constexpr port::Time shown_together = std::chrono::nanoseconds{100};
 } // namespace
 
-HeldWrites::HeldWrites() {
-    sc_core::sc_spawn_options options;
-    options.spawn_method();
-    options.set_sensitivity(&due_);
-    options.dont_initialize();
-    sc_core::sc_spawn([this] { apply_due(); }, sc_core::sc_gen_unique_name("held_writes"), &options);
-}
+HeldWrites::HeldWrites() : clock_([this](port::Time) { apply_due(); }) {}
 
-void HeldWrites::schedule(port::Time due) {
-    due_.notify(to_sc(due - kernel_now())); // an earlier notification stays
-}
+void HeldWrites::schedule(port::Time due) { clock_.wake_at(due); }
 
 void HeldWrites::apply_due() {
     const auto next = apply(kernel_now() + shown_together);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/pcie/posted_writes.h"
+#include "model/tlm/kernel_clock.h"
 
 #include <systemc>
 
@@ -21,7 +22,8 @@ private:
     void schedule(port::Time due) override;
     void apply_due();
 
-    sc_core::sc_event written_, due_;
+    sc_core::sc_event written_;
+    KernelClock clock_;
 };
 
 } // namespace model::tlm

@@ -111,8 +111,9 @@ abi::pcie::Bdf PlacedCard::bdf() const {
 }
 
 Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served,
-                   record::Recording* recording)
-    : config_(config), description_(describe(config).value()), serves_all_(served == Served::all) {
+                   record::Recording* recording, std::function<bool(std::size_t host)> is_here)
+    : config_(config), description_(describe(config).value()), serves_all_(served == Served::all),
+      is_here_(std::move(is_here)) {
     if (config_.observe.has_ownership) {
         if (sink != nullptr)
             fanout_.add(*sink);
@@ -121,16 +122,18 @@ Platform::Platform(const Config& config, traces::Sink* sink, observe::Sources& s
     Listener listener{sink, sources, recording};
     connect(listener);
     for (std::size_t number = 0; number < description_.hosts.size(); ++number)
-        build(number, listener);
+        this->is_here(number) ? build(number, listener) : name_elsewhere(number, listener);
     for (std::size_t number = 0; number < machines_.size(); ++number) {
         auto& machine = machines_[number];
-        if (!machine.host)
+        if (is_served(number))
             continue;
         std::vector<traces::Events> switches;
         for (const auto& part : description_.hosts[number].parts)
             if (part.kind == PartKind::pcie_switch)
                 switches.push_back(listener.add(machine.name + "." + part.name));
-        machine.host->set_events(switches, listener.add(machine.name + ".root"));
+        const auto root = listener.add(machine.name + ".root");
+        if (machine.host)
+            machine.host->set_events(switches, root);
     }
     if (recording == nullptr)
         return;
@@ -258,45 +261,6 @@ void Platform::begin_failures(model::port::Time origin) {
         cables_[change.cable]->link().plan_break(change.is_broken, change.at);
 }
 
-FailureCosts Platform::costs_of_failure(std::size_t cable) const {
-    const auto& link = cables_[cable]->link();
-    FailureCosts costs;
-    for (const auto direction : {0u, 1u}) {
-        costs.lost += link.counters(direction).cut;
-        costs.discarded += link.counters(direction).discarded;
-        const auto& end = description_.cables[cable].ends[direction];
-        if (end.is_switch && ethernet_switches_[end.fabric_switch])
-            costs.discarded += ethernet_switches_[end.fabric_switch]->core().counters(end.port).no_link;
-        else if (end.is_switch)
-            costs.discarded += switches_[end.fabric_switch]->core().discarded(end.port);
-    }
-    return costs;
-}
-
-std::uint64_t Platform::dropped_by_switches() const {
-    std::uint64_t sum = 0;
-    for (const auto& one : switches_)
-        sum += one ? one->core().dropped() : 0;
-    for (const auto& one : ethernet_switches_)
-        for (unsigned port = 1; one && port <= one->core().ports(); ++port)
-            sum += one->core().counters(port).dropped + one->core().counters(port).unroutable;
-    return sum;
-}
-
-bool Platform::is_quiet() const {
-    return std::ranges::all_of(
-               cables_,
-               [](const auto& cable) { return cable->link().under_way(0) + cable->link().under_way(1) == 0; }) &&
-           std::ranges::all_of(switches_, [](const auto& one) { return !one || one->core().waiting() == 0; }) &&
-           std::ranges::all_of(ethernet_switches_,
-                               [](const auto& one) { return !one || one->core().waiting() == 0; }) &&
-           std::ranges::all_of(machines_, [](const Machine& machine) {
-               return std::ranges::all_of(machine.cards,
-                                          [](const PlacedCard& card) { return card.module->is_quiet(); }) &&
-                      (!machine.guest || machine.guest->is_quiet());
-           });
-}
-
 record::Boundary* Platform::Listener::boundary(const std::string& path) const {
     return recording != nullptr ? recording->boundary(path) : nullptr;
 }
@@ -344,6 +308,19 @@ void Platform::build(std::size_t number, Listener& listener) {
         else
             machine.host->plug(card.slot, card.endpoint());
     }
+}
+
+/// A host of another process: its components have the numbers that they have there.
+void Platform::name_elsewhere(std::size_t number, Listener& listener) {
+    const auto& described = description_.hosts[number];
+    auto& machine = machines_.emplace_back();
+    machine.name = described.name;
+    cards_.emplace_back(described.parts.size());
+    for (const auto& part : described.parts)
+        if (part.is_card() && part.kind != PartKind::gpu) { // which says nothing
+            listener.add(machine.name + "." + part.name);
+            listener.add_pcie_side(machine.name + "." + part.name);
+        }
 }
 
 void Platform::add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener) {

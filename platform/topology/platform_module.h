@@ -22,7 +22,9 @@
 #include "platform/topology/routes.h"
 #include "traces/events.h"
 
+#include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -89,10 +91,14 @@ class Platform {
 public:
     /// `sink` is told of everything, or is nullptr; `sources` gets the names of the components. What is recorded, goes
     /// into `recording`, which outlives this and begins when all is built; nullptr: nothing is.
+    ///
+    /// `is_here`: which hosts are in this process, by number; empty: all. Of the others there are names, so that
+    /// numbers are the same everywhere, and no host and no card; cables that lead there are to be cut.
     Platform(const Config& config, traces::Sink* sink, observe::Sources& sources, Served served = Served::as_described,
-             record::Recording* recording = nullptr);
+             record::Recording* recording = nullptr, std::function<bool(std::size_t host)> is_here = {});
 
     const Description& description() const { return description_; }
+    bool is_here(std::size_t host) const { return !is_here_ || is_here_(host); }
     std::deque<Machine>& machines() { return machines_; }
     Machine& machine(std::string_view name);
     /// By name or path, "A.hca0"; it is there.
@@ -140,6 +146,7 @@ private:
     void fill_tables(const std::vector<SwitchRoutes>& routes);
     template <class Switch> void plug_cables(std::size_t number, Switch& made);
     void build(std::size_t number, Listener& listener);
+    void name_elsewhere(std::size_t number, Listener& listener);
     void add_hca(Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
     void add_gpu(PlacedCard& card, const Part& part, const Listener& listener);
     void add_device(const Machine& machine, PlacedCard& card, const Part& part, Listener& listener);
@@ -152,6 +159,7 @@ private:
     Config config_;
     Description description_;
     bool serves_all_;
+    std::function<bool(std::size_t host)> is_here_;
     observe::Fanout fanout_;                      ///< with the detector of stale mappings: it and the caller's sink
     bridge::vfio_user::FileMappings guest_files_; ///< outlives the cables, whose packets point into it
     model::tlm::Neighbours neighbours_;

@@ -191,6 +191,13 @@ Command parse_command_line(int argc, const char* const* argv) {
     add_record(*run, options.record);
     run->add_flag("--quiet,-q", options.is_quiet,
                   "No report: the exit status, and a line on standard error where that is not 0");
+    options.arguments.assign(argv + 1, argv + argc);
+    unsigned ranks = 1;
+    const auto* run_ranks =
+        run->add_option("--ranks", ranks,
+                        "Spread the hosts over so many processes, which mpirun starts; results are those of one")
+            ->type_name("COUNT")
+            ->check(CLI::Range(1, 4096));
     bool prints_config = false;
     run->add_flag("--print-config", prints_config,
                   "Print the configuration with every key as a configuration, and run nothing");
@@ -302,6 +309,8 @@ Command parse_command_line(int argc, const char* const* argv) {
             checking.plan.payload = payload;
         return checking;
     }
+    if (run_ranks->count() != 0)
+        options.ranks = ranks;
     if (run_payload->count() != 0)
         options.plan.payload = payload;
     if (prints_config)

@@ -45,6 +45,8 @@ struct RunOptions {
     ObserverOptions observe{};
     RecordOptions record{};
     bool is_quiet = false;
+    std::optional<unsigned> ranks{};      ///< processes; none: as many as mpirun has started, else one
+    std::vector<std::string> arguments{}; ///< of the command line, but the program's name
 };
 
 struct CheckOptions {

@@ -116,10 +116,10 @@ std::string print_json(const RunFacts& facts) {
 
     json.begin_list("components");
     for (std::size_t source = 0; source < facts.digests.sources(); ++source)
-        if (const auto* digest = facts.digests.of(static_cast<std::uint16_t>(source)))
+        if (const auto digest = facts.digests.of(static_cast<std::uint16_t>(source)))
             json.begin_item()
                 .add("name", facts.sources.name(static_cast<std::uint16_t>(source)))
-                .add("events", digest->events())
+                .add("events", digest->events)
                 .add("event_digest", digest->text())
                 .end();
     json.end();

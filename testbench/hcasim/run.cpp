@@ -4,6 +4,8 @@
 #include "platform/observe/count/digests.h"
 #include "platform/observe/count/queues.h"
 #include "platform/observe/life/life.h"
+#include "platform/ranks/exchange.h"
+#include "platform/ranks/mpi/mpi_exchange.h"
 #include "platform/topology/addresses.h"
 #include "platform/topology/description.h"
 #include "platform/topology/effect.h"
@@ -14,6 +16,7 @@
 #include "testbench/hcasim/interrupt.h"
 #include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/payload.h"
+#include "testbench/hcasim/ranks.h"
 #include "testbench/hcasim/record.h"
 #include "testbench/hcasim/report.h"
 #include "testbench/hcasim/result_json.h"
@@ -108,15 +111,20 @@ bool is_taken(const RunOptions& options) {
         [](const auto& path) { return !path.empty() && platform::observe::files::is_standard_output(path); });
 }
 
-} // namespace
-
-int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios) {
+int run_here(const RunOptions& options, std::span<const scenario::Scenario> scenarios,
+             platform::ranks::Exchange* exchange) {
+    const auto turn_down = [&](const std::string& why) {
+        return exchange == nullptr || exchange->rank() == 0 ? refuse(why) : status::refused;
+    };
+    Readiness readiness(exchange);
     const auto planned = plan(options.plan, scenarios);
     if (!planned)
-        return refuse(planned.error());
+        return turn_down(planned.error());
     const auto& [config, chosen, payload] = *planned;
+    if (const auto spread = may_be_spread(options, *chosen, exchange != nullptr ? exchange->ranks() : 1); !spread)
+        return turn_down(spread.error());
     if (const auto apart = are_apart(files_of(options, *planned)); !apart)
-        return refuse(apart.error());
+        return turn_down(apart.error());
 
     scenario::Stop stop;
     Interrupt interrupt(stop);
@@ -140,6 +148,8 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
             observed.add(*events);
     }
     platform::observe::count::Digests digests;
+    if (exchange != nullptr)
+        digests.leave_out_marks();
     platform::observe::count::Counters counters;
     platform::observe::life::Life life;
     platform::observe::count::Queues queues(observed.sources());
@@ -163,22 +173,29 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
         payload ? fmt::format("moving {}, {}\n", printable(payload->name()), print_bytes(payload->size())) : ""));
     if (!lost.empty())
         return lose(lost);
+    if (!readiness.are_all_ready())
+        return status::refused;
 
     const auto source = payload ? payload->source() : scenario::PayloadSource{};
     const auto progress = [&](std::string_view what, std::uint64_t done, std::uint64_t total) {
         console.progress(what, done, total);
         interrupt.look();
     };
-    auto result = chosen->run(
-        {config, source, observed.sources(), observed.sink(), observed.capture(), recording->get(), &stop, progress});
+    auto result = chosen->run({config, source, observed.sources(), observed.sink(), observed.capture(),
+                               recording->get(), &stop, exchange, progress});
     if (!result)
-        return refuse(result.error());
-    result->event_digest = digests.all().text();
+        return turn_down(result.error());
     result->queues = queues.report(queue_rows);
+    if (exchange != nullptr)
+        gather(*exchange, observed.sources(), {.digests = digests, .counters = counters, .queues = result->queues});
+    result->event_digest = digests.all().text();
     const Look look{.width = console.width(), .has_colour = console.has_colour()};
-    console.say(fmt::format("\nthe life of the first WRITE\n{}\n{}", print_life(life, observed.sources(), look),
-                            print_result(*result, look)));
-    if (options.is_quiet && !result->verified)
+    // It leads through several hosts, of which a process has some.
+    const auto first_write = exchange == nullptr ? fmt::format("\nthe life of the first WRITE\n{}",
+                                                               print_life(life, observed.sources(), look))
+                                                 : std::string();
+    console.say(fmt::format("{}\n{}", first_write, print_result(*result, look)));
+    if (options.is_quiet && !result->verified && (exchange == nullptr || exchange->rank() == 0))
         complain(fmt::format("hcasim: NOT VERIFIED: {}\n", result->failure));
 
     if (const auto closed = observed.close(); !closed && lost.empty())
@@ -199,10 +216,39 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
     if (!lost.empty())
         return lose(lost);
     if (interrupt.number() != 0) {
-        complain(fmt::format("hcasim: {}\n", result->stopped));
+        if (exchange == nullptr || exchange->rank() == 0)
+            complain(fmt::format("hcasim: {}\n", result->stopped));
         return status::signalled(interrupt.number());
     }
     return result->verified ? status::good : status::failed;
+}
+
+} // namespace
+
+int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios) {
+    const auto processes = count_processes(options);
+    if (!processes)
+        return platform::ranks::mpi::launched_rank() == 0 ? refuse(processes.error()) : status::refused;
+    if (are_to_be_started(*processes)) {
+        // What is refused, is refused once, and before anything is started.
+        const auto planned = plan(options.plan, scenarios);
+        if (!planned)
+            return refuse(planned.error());
+        if (const auto spread = may_be_spread(options, *planned->scenario, *processes); !spread)
+            return refuse(spread.error());
+        return refuse(start(options, *processes));
+    }
+    if (*processes == 1)
+        return run_here(options, scenarios, nullptr);
+    const auto exchange = platform::ranks::mpi::join();
+    if (!exchange)
+        return refuse(exchange.error());
+    if ((*exchange)->rank() == 0)
+        return run_here(options, scenarios, exchange->get());
+    auto silent = options; // process 0 speaks for all
+    silent.json.clear();
+    silent.is_quiet = true;
+    return run_here(silent, scenarios, exchange->get());
 }
 
 int check(const PlanOptions& options, std::span<const scenario::Scenario> scenarios) {

@@ -12,6 +12,8 @@ using platform::topology::TrafficMemory;
 
 namespace {
 
+constexpr abi::Psn first_psn{1};
+
 sw::verbs::ConnectOptions options_of(const Work& work) {
     return {.mtu_bytes = work.mtu,
             .reads = static_cast<std::uint8_t>(work.how.reads),
@@ -68,12 +70,17 @@ std::unique_ptr<sw::verbs::QueuePair> Device::make_queue_pair(const Core& core, 
 }
 
 void Device::connect(sw::verbs::QueuePair& qp, const Device& peer, const sw::verbs::QueuePair& peer_qp) {
-    const auto options = options_of(work_);
-    constexpr abi::Psn first{1};
-    must(context_->connect(
-        qp,
-        {.path = peer.path_, .qpn = peer_qp.number(), .psn = first, .reads = peer.context_->reads_answered(options)},
-        first, options));
+    auto far = peer.as_peer();
+    far.qpn = peer_qp.number();
+    connect(qp, far);
+}
+
+sw::verbs::Peer Device::as_peer() const {
+    return {.path = path_, .qpn = {}, .psn = first_psn, .reads = context_->reads_answered(options_of(work_))};
+}
+
+void Device::connect(sw::verbs::QueuePair& qp, const sw::verbs::Peer& peer) {
+    must(context_->connect(qp, peer, first_psn, options_of(work_)));
 }
 
 } // namespace load

@@ -47,6 +47,10 @@ public:
     std::unique_ptr<sw::verbs::QueuePair> make_queue_pair(const Core& core, const QueueSizes& sizes);
     /// To `peer_qp` of `peer`, which connects its own end.
     void connect(sw::verbs::QueuePair& qp, const Device& peer, const sw::verbs::QueuePair& peer_qp);
+    /// What whoever connects to a queue pair of this one has to know, but its number.
+    sw::verbs::Peer as_peer() const;
+    /// To a queue pair elsewhere, of a device that has been told of.
+    void connect(sw::verbs::QueuePair& qp, const sw::verbs::Peer& peer);
 
     /// Takes completions in; the core that asks spends the time that this costs, before anything else is done.
     std::size_t poll(sw::verbs::CompletionQueue& queue, std::span<sw::verbs::Completion> into) {

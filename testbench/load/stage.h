@@ -23,7 +23,7 @@ public:
     virtual ~Stage() = default;
 
     /// The threads that the load needs, to be started before the simulation runs, each with a name for people.
-    void for_each_thread(const std::function<void(std::string name, std::function<void()> body)>& add);
+    virtual void for_each_thread(const std::function<void(std::string name, std::function<void()> body)>& add);
 
     /// Nodes are connected, and the cores begin now; called before they do. May be empty.
     std::function<void()> on_begin{};
@@ -48,9 +48,9 @@ protected:
     void perform(const std::function<void()>& open, const std::function<void()>& look,
                  const std::function<void()>& close);
 
-private:
     void guard(const std::function<void()>& body);
 
+private:
     Progress& progress_;
     std::size_t nodes_;
     std::uint32_t cores_;

@@ -47,30 +47,50 @@ void add_cable(const std::string& name, const model::net::Link& cable, unsigned 
 
 } // namespace
 
-std::vector<Counted> count_all(platform::topology::Platform& platform) {
+std::size_t first_cable_group(const platform::topology::Platform& platform) {
+    return platform.description().hosts.size();
+}
+
+std::size_t end_of_groups(const platform::topology::Platform& platform) {
+    return first_cable_group(platform) + 2 * platform.cable_count();
+}
+
+std::vector<Counted> count_all(platform::topology::Platform& platform, const platform::ranks::Share& here) {
     std::vector<Counted> rows;
     std::vector<Account> accounts;
-    for (const auto& machine : platform.machines()) {
+    auto close_group = [&, begin = std::size_t{0}](std::size_t group) mutable {
+        for (; begin < rows.size(); ++begin)
+            rows[begin].group = group;
+    };
+    for (std::size_t number = 0; number < platform.machines().size(); ++number) {
+        if (!here.has_host(number))
+            continue;
+        const auto& machine = platform.machines()[number];
         for (const auto& card : machine.cards) {
             accounts.clear();
             card.module->device().accounts(accounts);
             card.module->endpoint.accounts(accounts);
             add(card.name, accounts, rows);
         }
-        if (!machine.host)
-            continue;
-        accounts.clear();
-        machine.host->bar_access().accounts(accounts);
-        add(machine.name, accounts, rows);
-        for (std::size_t i = 0; i < machine.switch_links.size(); ++i)
-            add_link(machine.switch_links[i], machine.host->upstream_link(i), rows);
+        if (machine.host) {
+            accounts.clear();
+            machine.host->bar_access().accounts(accounts);
+            add(machine.name, accounts, rows);
+            for (std::size_t i = 0; i < machine.switch_links.size(); ++i)
+                add_link(machine.switch_links[i], machine.host->upstream_link(i), rows);
+        }
+        close_group(number);
     }
     const auto& described = platform.description();
     for (std::size_t i = 0; i < described.cables.size(); ++i)
-        for (const unsigned end : {0u, 1u})
+        for (const unsigned end : {0u, 1u}) {
+            if (!here.has(described.cables[i].ends[end]))
+                continue;
             add_cable(fmt::format("wire {} -> {}", described.name_of(described.cables[i].ends[end]),
                                   described.name_of(described.cables[i].ends[1 - end])),
                       platform.cable(i), end, rows);
+            close_group(first_cable_group(platform) + 2 * i + end);
+        }
     return rows;
 }
 

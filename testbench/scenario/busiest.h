@@ -4,7 +4,9 @@
 
 #include "model/port/time.h"
 #include "model/time/usage.h"
+#include "platform/ranks/partition.h"
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,10 +21,14 @@ namespace scenario {
 struct Counted {
     std::string name;
     model::time::Account account; ///< its own name is not valid
+    std::size_t group = 0;        ///< what it belongs to: hosts are counted first, and behind them the ends of cables
 };
 
-/// What all resources of a platform have counted until now.
-std::vector<Counted> count_all(platform::topology::Platform& platform);
+/// What the resources of a platform that are here have counted until now.
+std::vector<Counted> count_all(platform::topology::Platform& platform, const platform::ranks::Share& here = {});
+/// The group of the first end of the first cable, and that behind the last one.
+std::size_t first_cable_group(const platform::topology::Platform& platform);
+std::size_t end_of_groups(const platform::topology::Platform& platform);
 /// Adds what was counted between two moments to `sum`, which is empty at first.
 void add_between(std::span<const Counted> before, std::span<const Counted> after, std::vector<Counted>& sum);
 

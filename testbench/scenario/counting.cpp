@@ -5,7 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <string>
+#include <utility>
 
 namespace scenario {
 
@@ -107,11 +111,7 @@ void count(const platform::topology::Machine& machine, Result& result) {
 } // namespace
 
 void add_between(const Totals& begin, const Totals& end, Totals& sum) {
-    for (const auto member :
-         {&Totals::packets, &Totals::retries, &Totals::timeouts, &Totals::rnr_waits, &Totals::naks, &Totals::duplicates,
-          &Totals::dropped, &Totals::completions_ok, &Totals::completions_error, &Totals::marked, &Totals::cnps,
-          &Totals::pauses, &Totals::switch_drops})
-        sum.*member += end.*member - begin.*member;
+    for_each_total([&](auto member) { sum.*member += end.*member - begin.*member; });
 }
 
 Totals totals(Platform& platform) {
@@ -128,6 +128,8 @@ Totals totals(Platform& platform) {
         sum.completions_error += c.completions_error;
     };
     for (const auto& at : platform.description().hcas) {
+        if (!platform.is_here(at.host))
+            continue;
         const auto& card = platform.card(at);
         if (card.is_hca(platform::topology::HcaModel::simple)) { // without congestion control
             add(card.simple().counters());
@@ -179,11 +181,8 @@ MovedPayload moved_payload(Platform& platform) {
     return sum;
 }
 
-void count(Platform& platform, Result& result) {
+void count_sums(Platform& platform, Result& result) {
     moved_payload(platform).show(result);
-    for (const auto& machine : platform.machines())
-        if (machine.ownership && !machine.ownership->findings().empty() && result.failure.empty())
-            result.failure = to_string(machine.ownership->findings().front());
     const auto sum = totals(platform);
     result.wire_packets = sum.packets;
     result.retries = sum.retries;
@@ -194,8 +193,45 @@ void count(Platform& platform, Result& result) {
     result.packets_dropped = sum.dropped;
     result.completions_ok += sum.completions_ok; // beside those of drives
     result.completions_error += sum.completions_error;
+}
+
+void append_rows(Result& result, CountedGroup&& group) {
+    const auto append = [](auto& rows, auto& more) { std::ranges::move(more, std::back_inserter(rows)); };
+    append(result.pcie_links, group.rows.pcie_links);
+    append(result.caches, group.rows.caches);
+    append(result.resources, group.rows.resources);
+    append(result.bottlenecks, group.rows.bottlenecks);
+    append(result.wires, group.rows.wires);
+}
+
+std::vector<CountedGroup> count_groups(Platform& platform, const platform::ranks::Share& here) {
+    std::vector<CountedGroup> groups;
+    const auto& described = platform.description();
+    const auto hosts = platform.machines().size();
+    for (std::size_t host = 0; host < hosts; ++host)
+        if (here.has_host(host))
+            count(platform.machines()[host], groups.emplace_back(CountedGroup{.number = host}).rows);
+    const auto& cables = described.cables;
+    const auto shown = described.is_pair ? std::min<std::size_t>(1, cables.size()) : cables.size();
+    for (std::size_t i = 0; i < shown; ++i)
+        for (unsigned end = 0; end < 2; ++end) {
+            const auto name = [&](unsigned at) {
+                return described.is_pair ? std::string(at == 0 ? "A" : "B") : described.name_of(cables[i].ends[at]);
+            };
+            if (here.has(cables[i].ends[end]))
+                add_wire(fmt::format("{} -> {}", name(end), name(1 - end)), platform.cable(i), end,
+                         groups.emplace_back(CountedGroup{.number = hosts + 2 * i + end}).rows);
+        }
+    return groups;
+}
+
+void count(Platform& platform, Result& result) {
     for (const auto& machine : platform.machines())
-        count(machine, result);
+        if (machine.ownership && !machine.ownership->findings().empty() && result.failure.empty())
+            result.failure = to_string(machine.ownership->findings().front());
+    count_sums(platform, result);
+    for (auto& group : count_groups(platform, {}))
+        append_rows(result, std::move(group));
     for (const auto& failure : platform.description().failures) {
         BrokenCables row{.name = failure.name, .at_ps = failure.at.count()};
         if (failure.until)
@@ -207,17 +243,6 @@ void count(Platform& platform, Result& result) {
         }
         result.failures.push_back(std::move(row));
     }
-    const auto& cables = platform.description().cables;
-    if (platform.description().is_pair) {
-        add_wire("A -> B", platform.cable(), 0, result);
-        add_wire("B -> A", platform.cable(), 1, result);
-        return;
-    }
-    for (std::size_t i = 0; i < cables.size(); ++i)
-        for (unsigned end = 0; end < 2; ++end)
-            add_wire(fmt::format("{} -> {}", platform.description().name_of(cables[i].ends[end]),
-                                 platform.description().name_of(cables[i].ends[1 - end])),
-                     platform.cable(i), end, result);
 }
 
 void tap(Platform& platform, platform::observe::files::Capture& capture) {

@@ -181,6 +181,14 @@ add_program_tests(collective collective_program_test.py "hcasim" 300
     ranks_that_begin_late_spoil_nothing data_in_vram_is_in_no_host each_has_a_block_from_each
     workers_have_what_servers_have_added_up lost_packets_change_no_sum the_same_seed_does_the_same
     what_cannot_be_is_refused_with_its_line)
+# One run in several processes: where there is MPI.
+if(MPI_FOUND)
+    add_program_tests(ranks ranks_test.py "hcasim" 300
+        two_hosts_at_a_cable_are_two_processes eight_hosts_at_a_switch_are_two_processes_or_three
+        sixty_four_hosts_are_two_processes_or_four credits_that_are_short_cross_between_processes
+        pauses_cross_between_processes lost_and_spoiled_packets_are_the_same_ones mpirun_by_hand_is_noticed
+        what_cannot_be_spread_is_refused a_process_that_dies_ends_the_others)
+endif()
 add_program_tests(kv kv_program_test.py "hcasim" 300
     values_come_by_each_way a_value_that_changes_while_it_is_read_is_read_again reads_ask_no_processor
     popular_keys_make_a_server_busy lost_packets_lose_no_value the_same_seed_does_the_same

@@ -32,15 +32,20 @@ void Programs::add(std::string name, std::function<void()> body) {
         [this, &program] {
             program.body();
             program.is_done = true;
-            if (--running_ == 0)
+            if (--running_ == 0) {
+                done_at_ = sc_core::sc_time_stamp();
                 sc_core::sc_pause(); // sc_stop() would say so on standard output
+            }
         },
         sc_core::sc_gen_unique_name(program.name.c_str()));
 }
 
-std::expected<void, std::string> Programs::run(Stop* stop) {
-    // The end of the last program is how a run ends, no news for anybody.
+void Programs::keep_quiet() {
     sc_core::sc_report_handler::set_actions("/OSCI/SystemC", sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+}
+
+std::expected<void, std::string> Programs::run(Stop* stop) {
+    keep_quiet(); // the end of the last program is how a run ends
     if (stop != nullptr && !stop->is_requested())
         stop->pause = [] { sc_core::sc_pause(); };
     if (stop == nullptr || !stop->is_requested())

@@ -48,6 +48,12 @@ public:
     /// Runs until every program has returned, or until `stop` is requested. Otherwise a failure for a person: the
     /// simulation ran dry, a program waits for ever.
     std::expected<void, std::string> run(Stop* stop = nullptr);
+    /// Every program has returned. For whoever runs the simulation by itself.
+    bool are_done() const { return running_ == 0; }
+    /// When the last one has.
+    sc_core::sc_time done_at() const { return done_at_; }
+    /// Has the kernel say nothing of its end, which is no news for anybody.
+    static void keep_quiet();
 
 private:
     struct Program {
@@ -57,6 +63,7 @@ private:
     };
     std::deque<Program> programs_;
     std::size_t running_ = 0;
+    sc_core::sc_time done_at_{};
 };
 
 } // namespace scenario

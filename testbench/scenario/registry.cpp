@@ -44,11 +44,12 @@ std::span<const Scenario> scenarios() {
         {"traffic", "messages between HCAs as [traffic] has them: rates, latencies, fairness, what held them back",
          run_traffic, traffic_fits, false, true},
         {"allreduce", "hosts add up their data, or those of their GPUs, in a ring or in trees: time, bandwidths",
-         run_collective, collective_fits, false, true},
-        {"alltoall", "each has a block for each: pairwise exchange", run_collective, collective_fits, false, true},
+         run_collective, collective_fits, false, true, true},
+        {"alltoall", "each has a block for each: pairwise exchange", run_collective, collective_fits, false, true,
+         true},
         {"kv", "a key-value store: GETs by READ, or by SEND and answer, and PUTs", run_kv, kv_fits, false, true},
         {"parameter_server", "workers push what servers add up, and READ the sums", run_collective, collective_fits,
-         false, true},
+         false, true, true},
     };
     return table;
 }

@@ -22,6 +22,10 @@ namespace platform::record {
 class Recording;
 }
 
+namespace platform::ranks {
+class Exchange;
+}
+
 namespace scenario {
 
 /// What a workload is given. It builds its platform from `config`, once: SystemC elaborates once in a process.
@@ -33,6 +37,7 @@ struct Context {
     platform::observe::files::Capture* capture = nullptr; ///< nullptr: nobody captures the wire
     platform::record::Recording* recording = nullptr;     ///< nullptr: no device is recorded
     Stop* stop = nullptr;                                 ///< nullptr: nobody ends the run before its end
+    platform::ranks::Exchange* exchange = nullptr;        ///< nullptr: the whole run is in this process
     /// Told now and then: what is going on, and how many bytes of how many are done. May be empty.
     std::function<void(std::string_view what, std::uint64_t done, std::uint64_t total)> progress{};
 
@@ -53,6 +58,7 @@ struct Scenario {
     std::expected<void, std::string> (*fits)(const platform::topology::Config&, std::uint64_t payload_bytes) = nullptr;
     bool moves_payload = true;        ///< a file; false: bytes of its own
     bool runs_on_every_model = false; ///< of HCAs; false: where it uses one, that is of hca.model = connectx
+    bool runs_in_processes = false;   ///< hosts may be spread over several (Context::exchange)
 };
 
 /// Whether the configuration can carry the scenario, and a payload of so many bytes. The error is one line.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <utility>
 
 namespace scenario {
 
@@ -41,10 +42,11 @@ std::expected<void, std::string> is_driven_here(const Description& described, co
         fmt::format("host {} is served, and this scenario drives {} itself", host.name, described.name_of(part)));
 }
 
-std::expected<void, std::string> build(std::optional<Platform>& built, const Context& context, traces::Sink* events) {
+std::expected<void, std::string> build(std::optional<Platform>& built, const Context& context, traces::Sink* events,
+                                       std::function<bool(std::size_t host)> is_here) {
     try {
         built.emplace(context.config, events, context.sources, platform::topology::Served::as_described,
-                      context.recording);
+                      context.recording, std::move(is_here));
     } catch (const std::exception& error) {
         return std::unexpected(fmt::format("the platform cannot be built: {}", error.what()));
     }

@@ -29,9 +29,10 @@ std::expected<void, std::string> is_driven_here(const platform::topology::Descri
                                                 const platform::topology::PartAt& part);
 
 /// Builds the platform of a run and taps its cables where somebody captures. `events`: who listens. The error is one
-/// line for a person: the machine that we run on, or a file that a device keeps its bytes in, cannot do it.
+/// line for a person: the machine that we run on, or a file that a device keeps its bytes in, cannot do it. `is_here`:
+/// which hosts are in this process; empty: all.
 std::expected<void, std::string> build(std::optional<platform::topology::Platform>& built, const Context& context,
-                                       traces::Sink* events);
+                                       traces::Sink* events, std::function<bool(std::size_t host)> is_here = {});
 
 /// Runs two programs that talk out of band, `program_A` and `program_B`, until both have returned or the run is
 /// stopped. The first failure is the result's: it is the cause, since the other side is told and gives up.

@@ -3,7 +3,10 @@
 #include "model/tlm/kernel_clock.h"
 #include "model/tlm/time.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace scenario {
@@ -26,8 +29,9 @@ void TrafficMeter::Count::add(const load::Done& message) {
     latency.add(message.at - message.since);
 }
 
-TrafficMeter::TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan)
-    : platform_(platform), plan_(plan), how_(plan.work.how), wanted_warm_up_(how_.warm_up_messages),
+TrafficMeter::TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan,
+                           const platform::ranks::Share& here)
+    : platform_(platform), here_(here), plan_(plan), how_(plan.work.how), wanted_warm_up_(how_.warm_up_messages),
       work_(plan.nodes.size()), reductions_(plan.nodes.size()), flows_(plan.flows.size()) {
     if (plan.operations) {
         wanted_warm_up_ = plan.operations->warm_up;
@@ -103,19 +107,22 @@ bool TrafficMeter::is_list_done() const {
 
 TrafficMeter::Moment TrafficMeter::look() const {
     Moment moment{
-        .at = kernel_now(), .credit_waits = {}, .totals = totals(platform_), .resources = count_all(platform_)};
+        .at = kernel_now(), .credit_waits = {}, .totals = totals(platform_), .resources = count_all(platform_, here_)};
     for (std::size_t i = 0; i < platform_.cable_count(); ++i)
         for (const unsigned direction : {0u, 1u})
             moment.credit_waits += platform_.cable(i).counters(direction).waited;
     // A core that posts may wait for what is behind it, as the users of a window do.
-    for (std::size_t i = 0; i < work_.size(); ++i)
-        moment.resources.push_back(
-            {plan_.nodes[i].name + " cores",
-             {.name = {}, .kind = Kind::window, .units = how_.cores, .usage = {.busy = work_[i]}}});
+    auto add_nodes = [&, group = end_of_groups(platform_)](std::string_view what, Kind kind, unsigned units,
+                                                           const std::vector<Time>& busy) mutable {
+        for (std::size_t i = 0; i < busy.size(); ++i, ++group)
+            if (here_.has_host(plan_.nodes[i].hca.host))
+                moment.resources.push_back({fmt::format("{} {}", plan_.nodes[i].name, what),
+                                            {.name = {}, .kind = kind, .units = units, .usage = {.busy = busy[i]}},
+                                            group});
+    };
+    add_nodes("cores", Kind::window, how_.cores, work_);
     if (plan_.operations && plan_.operations->has_reductions)
-        for (std::size_t i = 0; i < reductions_.size(); ++i)
-            moment.resources.push_back({plan_.nodes[i].name + " reduction",
-                                        {.name = {}, .kind = Kind::server, .usage = {.busy = reductions_[i]}}});
+        add_nodes("reduction", Kind::server, 1, reductions_);
     return moment;
 }
 
@@ -130,12 +137,12 @@ void TrafficMeter::finish() {
     if (std::exchange(is_over_, true))
         return;
     if (has_begun_ && (kernel_now() > (parts_.empty() ? begin_ : parts_.back().end).at || part_.messages() != 0))
-        cut();
+        cut(look());
     told_.notify(sc_core::SC_ZERO_TIME);
 }
 
-void TrafficMeter::cut() {
-    parts_.push_back({std::exchange(part_, {}), look()});
+void TrafficMeter::cut(Moment end) {
+    parts_.push_back({std::exchange(part_, {}), std::move(end)});
     if (parts_.size() >= 2 * how_.intervals && how_.duration == Time{})
         join_pairs();
 }
@@ -177,7 +184,7 @@ void TrafficMeter::watch() {
         if (kernel_now() >= end)
             finish();
         else
-            cut();
+            cut(look());
     }
 }
 

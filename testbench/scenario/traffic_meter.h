@@ -21,9 +21,11 @@
 
 namespace scenario {
 
-class TrafficMeter final : public load::Ledger {
+class TrafficMeter : public load::Ledger {
 public:
-    TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan);
+    /// `here`: what of the platform is in this process.
+    TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan,
+                 const platform::ranks::Share& here = {});
 
     void add(std::span<const load::Done> messages) override;
     void add_operation(std::size_t kind, model::port::Time since, model::port::Time at) override;
@@ -32,7 +34,7 @@ public:
     bool is_over() const override { return is_over_; }
 
     /// The cores begin now.
-    void start();
+    virtual void start();
     /// The load has come to its end, whether the measured time is over or not.
     void stop() { finish(); }
     /// The body of a thread of the simulation: begins and ends what is measured where time decides, and takes the
@@ -44,7 +46,7 @@ public:
     /// Told now and then how many messages (or operations) of how many are done. May be empty.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress{};
 
-private:
+protected:
     struct Count {
         std::uint64_t bytes = 0;
         LatencyCount latency{};
@@ -62,17 +64,22 @@ private:
         Count count{};
         Moment end{};
     };
+    Moment look() const;
+    /// Ends an interval at `end`.
+    void cut(Moment end);
+
+private:
     bool is_list_done() const;
     void warm_up(std::uint64_t count);
-    Moment look() const;
     void begin();
     void finish();
-    void cut();
     void join_pairs();
     void wait_until(model::port::Time time);
     Busiest busiest_between(const Moment& begin, const Moment& end) const;
 
+protected:
     platform::topology::Platform& platform_;
+    const platform::ranks::Share here_;
     const load::Plan& plan_;
     const platform::topology::TrafficConfig& how_;
     unsigned most_queue_pairs_ = 1; ///< of a node

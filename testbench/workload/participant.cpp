@@ -26,7 +26,9 @@ namespace {
 constexpr std::uint32_t is_credit = 1u << 31; ///< of an immediate, beside how many
 
 Place behind(Place place, std::uint64_t offset) {
-    place.address += offset, place.data += offset, place.offset += offset;
+    place.address += offset, place.offset += offset;
+    if (place.data != nullptr) // which a place elsewhere has not
+        place.data += offset;
     return place;
 }
 
@@ -156,7 +158,7 @@ bool Participant::take_next(std::uint32_t number) {
     link.arrived.pop_front();
     if (bytes != move.bytes) {
         shared_.fail(fmt::format("{}: message {} from {} of operation {} has {} bytes, not {}", device_.planned().name,
-                                 state.taken, link.other->device->planned().name, operation_, bytes, move.bytes));
+                                 state.taken, plan_.load.nodes[link.peer].name, operation_, bytes, move.bytes));
         return false;
     }
     ++state.taken;
@@ -213,19 +215,18 @@ void Participant::post(Link& link, std::uint32_t lane, std::uint32_t number, con
     const sw::verbs::Sge sge{.address = near.address, .length = move.bytes, .lkey = near.key};
     sw::verbs::SendRequest request{
         .wr_id = number, .sge = &sge, .sge_count = 1, .flags = sw::verbs::send_flag::signaled};
-    const auto& peer = *link.other;
+    const auto& peer = *link.far;
     Place far;
     auto verb = Verb::write;
     switch (move.deed) {
     case Deed::add:
         request.operation = SendOperation::write_imm;
-        far = peer.memory->places.slot(peer.first_place + link.adds_sent++ % peer.places);
+        far = peer.places.slot(link.other->first_place + link.adds_sent++ % link.other->places);
         break;
     case Deed::keep:
         request.operation = SendOperation::write_imm;
-        far = behind(plan_.kind == Collective::alltoall ? peer.memory->result.slot(operation_ % 2)
-                                                        : peer.memory->data.slot(0),
-                     move.far);
+        far =
+            behind(plan_.kind == Collective::alltoall ? peer.result.slot(operation_ % 2) : peer.data.slot(0), move.far);
         break;
     case Deed::tell:
         request.operation = SendOperation::send_imm;
@@ -234,7 +235,7 @@ void Participant::post(Link& link, std::uint32_t lane, std::uint32_t number, con
         break;
     case Deed::fetch:
         request.operation = SendOperation::read;
-        far = behind(peer.memory->data.slot(0), move.far);
+        far = behind(peer.data.slot(0), move.far);
         verb = Verb::read;
         ++lanes_[lane].fetching;
         break;
@@ -271,7 +272,7 @@ std::size_t Participant::poll_sent() {
         auto& link = *links_[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request to {} has ended with: {}", device_.planned().name,
-                                     link.other->device->planned().name, name(completion.status)));
+                                     plan_.load.nodes[link.peer].name, name(completion.status)));
             return found;
         }
         const auto posted = link.under_way.front();
@@ -295,7 +296,7 @@ std::size_t Participant::poll_received() {
         auto& link = *links_[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a receive from {} has ended with: {}", device_.planned().name,
-                                     link.other->device->planned().name, name(completion.status)));
+                                     plan_.load.nodes[link.peer].name, name(completion.status)));
             return found;
         }
         must(link.qp->post_receive({.wr_id = completion.wr_id}));
@@ -306,7 +307,7 @@ std::size_t Participant::poll_received() {
         const auto expected = static_cast<std::uint32_t>(link.received++) & ~is_credit;
         if (completion.immediate != expected) {
             shared_.fail(fmt::format("{}: message {} from {} has come instead of {}", device_.planned().name,
-                                     completion.immediate, link.other->device->planned().name, expected));
+                                     completion.immediate, plan_.load.nodes[link.peer].name, expected));
             return found;
         }
         link.arrived.push_back(completion.byte_count);

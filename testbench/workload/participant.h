@@ -29,14 +29,36 @@ struct RankMemory {
     load::Memory places{}; ///< for what is to be added
 };
 
+/// A memory of a rank elsewhere, as work requests have it.
+struct FarMemory {
+    std::uint64_t address = 0, stride = 0;
+    std::uint32_t key = 0;
+
+    FarMemory() = default;
+    /// What the rank itself tells of it; it may be empty.
+    explicit FarMemory(const load::Memory& memory) {
+        if (memory.slots() != 0)
+            address = memory.slot(0).address, stride = memory.stride(), key = memory.slot(0).key;
+    }
+    load::Place slot(std::uint64_t number) const {
+        return {.address = address + number * stride, .key = key, .data = nullptr, .offset = 0};
+    }
+};
+
+/// What ranks tell each other before they begin.
+struct FarRank {
+    sw::verbs::Peer peer{}; ///< but the number of the queue pair
+    FarMemory data{}, result{}, places{};
+};
+
 /// One end of a queue pair between two ranks.
 struct Link {
-    Link* other = nullptr;
-    load::Device* device = nullptr;
-    const RankMemory* memory = nullptr;
-    Rank peer = 0;
-    std::size_t flow = 0; ///< of what is sent from here
-    std::unique_ptr<sw::verbs::QueuePair> qp{};
+    const Link* other = nullptr; ///< of which only what is planned counts: it may be in another process
+    Rank rank = 0, peer = 0;
+    const FarRank* far = nullptr;               ///< the peer
+    std::size_t flow = 0;                       ///< of what is sent from here
+    std::unique_ptr<sw::verbs::QueuePair> qp{}; ///< where the rank is in this process
+    abi::Qpn qpn{};
     std::uint32_t window = 1;                  ///< messages to this end that it has not dealt with, at most
     std::uint64_t first_place = 0, places = 0; ///< of what comes to this end to be added
 

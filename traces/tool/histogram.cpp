@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace traces::tool {
 
@@ -48,6 +50,15 @@ Histogram& Histogram::operator+=(const Histogram& other) {
     most_ = std::max(most_, other.most_);
     count_ += other.count_;
     return *this;
+}
+
+Histogram Histogram::made_of(std::vector<std::uint64_t> parts, std::int64_t least, std::int64_t most) {
+    Histogram made;
+    made.parts_ = std::move(parts);
+    made.count_ = std::accumulate(made.parts_.begin(), made.parts_.end(), std::uint64_t{0});
+    made.least_ = least;
+    made.most_ = most;
+    return made;
 }
 
 std::int64_t Histogram::percentile(double percent) const {

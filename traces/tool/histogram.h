@@ -19,6 +19,10 @@ public:
     /// The least value that `percent` of the values do not exceed, rounded up to the end of its part; 0 of none.
     std::int64_t percentile(double percent) const;
 
+    /// How many values each part has, for whoever sends a histogram elsewhere; and one made of that again.
+    const std::vector<std::uint64_t>& parts() const { return parts_; }
+    static Histogram made_of(std::vector<std::uint64_t> parts, std::int64_t least, std::int64_t most);
+
 private:
     std::vector<std::uint64_t> parts_;
     std::uint64_t count_ = 0;

@@ -49,6 +49,16 @@ void Counters::on(const Stamp& stamp, const Event& event) {
         event);
 }
 
+void Counters::add(std::size_t type, std::uint16_t source, std::uint64_t events) {
+    if (source >= rows_.size())
+        rows_.resize(source + std::size_t{1});
+    rows_[source][type] += events;
+}
+
+void Counters::add_reason(std::size_t type, const std::string& reason, std::uint64_t events) {
+    reasons_[type][reason] += events;
+}
+
 std::uint64_t Counters::total() const {
     std::uint64_t sum = 0;
     for (const auto& row : rows_)

@@ -5,6 +5,7 @@
 #include "platform/observe/event.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -29,6 +30,12 @@ public:
         const auto found = all.find(reason);
         return found == all.end() ? 0 : found->second;
     }
+
+    /// How many sources have rows here.
+    std::size_t sources() const { return rows_.size(); }
+    /// What was counted elsewhere, in another process of the same run.
+    void add(std::size_t type, std::uint16_t source, std::uint64_t events);
+    void add_reason(std::size_t type, const std::string& reason, std::uint64_t events);
 
 private:
     using Row = std::array<std::uint64_t, event_type_count>;
