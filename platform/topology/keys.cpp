@@ -198,8 +198,6 @@ constexpr std::array platform_rows{
     key<AT(hca.wqe_prefetch.bytes)>("hca.wqe_prefetch", range(0, 1024),
                                     "bytes of WQEs that one read of a work queue brings, at most; below 128: one at a "
                                     "time"),
-    key<AT(hca.wqe_prefetch.reads)>("hca.wqe_prefetch_reads", range(0, 7),
-                                    "such reads under way or not used yet, beside the one in use, of a work queue"),
 
     key<AT(hca.dcqcn.is_on)>("hca.dcqcn.enabled", anything,
                              "congestion control: CNPs for packets that a switch has marked (fabric.switch_ecn), and "

@@ -19,7 +19,8 @@ using model::hca::memory::AtomicLocks;
 namespace {
 
 HcaConfig timed() {
-    HcaConfig config{.port_rate_gbps = 0};
+    HcaConfig config;
+    config.port_rate_gbps = 0;
     config.units = 4;
     config.unit_wqe = 100ns;
     config.unit_read = 300ns;

@@ -14,7 +14,8 @@ using model::hca::doorbell::Bursts;
 namespace {
 
 HcaConfig timed() {
-    HcaConfig config{.port_rate_gbps = 0};
+    HcaConfig config;
+    config.port_rate_gbps = 0;
     config.packet_latency = 1ns;
     config.doorbell_latency = config.wqe_latency = 0ns;
     return config;

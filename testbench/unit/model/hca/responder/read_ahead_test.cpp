@@ -16,7 +16,8 @@ struct Bench : OneHca {
     static constexpr auto latency = 1us;
     Bench() : OneHca({}, timed()) { a.dma.set_latency(latency); }
     static HcaConfig timed() {
-        HcaConfig config{.port_rate_gbps = 0};
+        HcaConfig config;
+        config.port_rate_gbps = 0;
         config.packet_latency = 1ns;
         return config;
     }
