@@ -38,7 +38,8 @@ def a_few_rows_are_measured():
     rows = {row["row"]: row for row in json.loads(out.read_text())["connectx5"]["rows"]}
     expect(set(rows) == {"1.write-inline", "1.write", "1.write-ddio-off"}, f"rows {sorted(rows)}")
     expect(0.3 < rows["1.write-inline"]["model"] < rows["1.write"]["model"] < 3, f"no latencies: {rows}")
-    expect(rows["1.write-ddio-off"]["verdict"] == "MISS: no mechanism", f"{rows['1.write-ddio-off']}")
+    cached, uncached = rows["1.write"]["model"], rows["1.write-ddio-off"]["model"]
+    expect(cached + 0.05 < uncached < cached + 0.3, f"DRAM takes {uncached} us, and the cache {cached}")
     for words in ("1.write-inline", "in band", "counted", "F1 to F3"):
         expect(words in ran.stdout, f"no '{words}': {ran.stdout}")
 
