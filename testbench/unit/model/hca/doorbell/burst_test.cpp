@@ -176,3 +176,21 @@ TEST_CASE("a reset forgets the bursts that have begun", "[unit][doorbell]") {
     bench.run(10us);
     CHECK(bench.a.events.all<traces::DoorbellIgnored>().empty()); // of a queue pair that is no more
 }
+
+TEST_CASE("a doorbell has the time at which it came, and its record is read behind it", "[unit][doorbell]") {
+    Bench bench;
+    const auto came = bench.clock.now();
+    bench.post(1);
+
+    bench.a.ring(bench.qp, came);
+
+    const auto time_of = [&]<class E>(std::type_identity<E>) {
+        for (const auto& [stamp, event] : bench.a.events.entries)
+            if (std::holds_alternative<E>(event))
+                return Time{stamp.time_ps};
+        return model::port::never;
+    };
+    CHECK(time_of(std::type_identity<traces::DoorbellRung>{}) == came);
+    CHECK(time_of(std::type_identity<traces::QueueScheduled>{}) == came);
+    CHECK(time_of(std::type_identity<traces::WqeFetched>{}) >= came + 1us);
+}
