@@ -3,8 +3,8 @@
 #include "model/tlm/time.h"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
-#include <utility>
 
 namespace model::tlm {
 
@@ -48,25 +48,69 @@ void Agenda::arm(port::Time at) {
     if (at >= armed_)
         return;
     armed_ = at;
-    next_.notify(to_sc(at - kernel_now()));
+    next_.notify(to_sc(at - from_sc(sc_core::sc_time_stamp())));
 }
 
 void Agenda::ring() {
     armed_ = port::never;
     is_ringing_ = true;
-    for (const auto now = kernel_now(); !heap_.empty() && heap_.front().at <= now;) {
-        const auto due = heap_.front();
-        std::ranges::pop_heap(heap_, std::greater<>{});
-        heap_.pop_back();
-        auto& asker = askers_[due.number];
-        if (asker.next != due.at)
-            continue; // it was called for an earlier time that it asked for afterwards
-        asker.next = port::never;
-        asker.on_due();
-    }
+    for (auto* event : to_be_notified_)
+        event->notify(sc_core::SC_ZERO_TIME);
+    to_be_notified_.clear();
+    do
+        for (const auto now = kernel_now(); !heap_.empty() && heap_.front().at <= now;) {
+            const auto due = heap_.front();
+            std::ranges::pop_heap(heap_, std::greater<>{});
+            heap_.pop_back();
+            auto& asker = askers_[due.number];
+            if (asker.next != due.at)
+                continue; // it was called for an earlier time that it asked for afterwards
+            asker.next = port::never;
+            asker.on_due();
+        }
+    while (goes_ahead());
     is_ringing_ = false;
-    if (!heap_.empty())
+    if (!to_be_notified_.empty())
+        arm(agenda_time);
+    else if (!heap_.empty())
         arm(heap_.front().at);
+}
+
+/// A process of the kernel runs at the kernel's time, which is brought to the agenda's; nothing is due in between.
+void notify_when_there(sc_core::sc_event& event) {
+    auto& agenda = Agenda::of_simulation();
+    agenda.to_be_notified_.push_back(&event);
+    if (!agenda.is_ringing_)
+        agenda.arm(agenda_time);
+}
+
+bool Agenda::goes_ahead() {
+    if (heap_.empty() || heap_.front().at >= goes_ahead_until_ || !to_be_notified_.empty())
+        return false;
+    assert((!is_ahead_of_kernel() || !sc_core::sc_pending_activity_at_current_time()) &&
+           "what the agenda calls notifies by notify_now() and its like");
+    const auto next = heap_.front().at;
+    if (sc_core::sc_time_to_pending_activity() <= to_sc(next - from_sc(sc_core::sc_time_stamp())))
+        return false;
+    agenda_time = next;
+    return true;
+}
+
+void run() {
+    Agenda::goes_ahead_until_ = port::never;
+    sc_core::sc_start();
+    Agenda::goes_ahead_until_ = {};
+}
+
+void run_for(port::Time span) {
+    Agenda::goes_ahead_until_ = kernel_now() + span;
+    sc_core::sc_start(to_sc(Agenda::goes_ahead_until_ - from_sc(sc_core::sc_time_stamp())));
+    Agenda::goes_ahead_until_ = {};
+}
+
+void pause() {
+    Agenda::goes_ahead_until_ = {};
+    sc_core::sc_pause();
 }
 
 } // namespace model::tlm

@@ -1,6 +1,8 @@
 // What is due at the kernel's times, in an order that is the same in every run: whatever is due at one time is done in
 // the order of construction of those who asked. The kernel's own order of events at one time depends on all events that
 // it has, so that a part of a platform in a process of its own would have another one than the whole in one process.
+// Under run() and run_for() the agenda goes on by itself, ahead of the kernel's time, until the kernel has something to
+// do: a process of the kernel still runs at its own time and in its own order, and most of what is due wakes none.
 #pragma once
 
 #include "model/port/time.h"
@@ -36,6 +38,14 @@ private:
     Agenda();
     void ring();
     void arm(port::Time at);
+    /// Goes on to what is due next without the kernel, where that has nothing to do before.
+    bool goes_ahead();
+
+    friend void run();
+    friend void run_for(port::Time span);
+    friend void pause();
+    friend void notify_when_there(sc_core::sc_event& event);
+    static inline port::Time goes_ahead_until_{};
 
     struct Asker {
         std::function<void()> on_due;
@@ -52,8 +62,16 @@ private:
     sc_core::sc_event next_;
     port::Time armed_ = port::never;
     bool is_ringing_ = false;
+    std::vector<sc_core::sc_event*> to_be_notified_; ///< when the kernel has come to agenda_time
     std::vector<Asker> askers_;
     std::vector<Due> heap_; ///< the earliest first; what was asked anew for an earlier time is in it twice
 };
+
+/// Runs the kernel until it has nothing to do, or pause().
+void run();
+/// Runs the kernel for so long, or until pause().
+void run_for(port::Time span);
+/// Has run() return when what runs now is done. Whoever is called by the agenda pauses by this only.
+void pause();
 
 } // namespace model::tlm

@@ -18,7 +18,7 @@ public:
     const sc_core::sc_event& written() const { return written_; }
 
 private:
-    void wake() override { written_.notify(sc_core::SC_ZERO_TIME); }
+    void wake() override { notify_now(written_); }
     void schedule(port::Time due) override;
     void apply_due();
 

@@ -54,7 +54,7 @@ public:
         if (at >= next_)
             return;
         next_ = at;
-        wake_.notify(to_sc(at - now()));
+        notify_at(wake_, at);
     }
 
 private:

@@ -30,7 +30,7 @@ void PostedRequests::post(const void* to, std::size_t bytes, std::function<void(
         ++source->requests_, source->bytes_ += bytes;
     waiting_.push_back({to, bytes, source, std::move(call)});
     const auto number = ++posted_;
-    is_posted_.notify();
+    notify_at_once(is_posted_);
     if (source == nullptr && is_in_thread())
         while (done_ < number)
             sc_core::wait(is_done_);
@@ -57,11 +57,11 @@ void PostedRequests::do_next() {
     if (next.to != nullptr)
         next.call();
     ++done_;
-    is_done_.notify();
+    notify_at_once(is_done_);
     if (next.source == nullptr)
         return;
     --next.source->requests_, next.source->bytes_ -= next.bytes;
-    next.source->has_credit_again_.notify();
+    notify_at_once(next.source->has_credit_again_);
 }
 
 bool PostedRequests::push() {

@@ -3,6 +3,8 @@
 // time, since its core knows nothing of waiting.
 #pragma once
 
+#include "model/tlm/time.h"
+
 #include <systemc>
 
 #include <cassert>
@@ -72,7 +74,7 @@ private:
     }
     void leave() {
         if (--depth_ == 0 && served_ != issued_)
-            free_.notify();
+            notify_at_once(free_);
     }
 
     bool is_taken_in_turn_;

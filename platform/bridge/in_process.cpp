@@ -132,8 +132,8 @@ const host::BarFound* InProcessTransport::combining_bar(unsigned number, std::ui
 }
 
 void InProcessTransport::wait_until(Time done) {
-    if (const auto now = kernel_now(); done > now)
-        sc_core::wait(to_sc(done - now));
+    if (done > kernel_now())
+        processor_now().alarm.wait_until(done);
 }
 
 void InProcessTransport::spend(sw::transport::Work work, std::size_t count) {
@@ -159,15 +159,13 @@ void InProcessTransport::settle() {
         wait_until(kernel_now() + spent);
 }
 
-Time& InProcessTransport::owed() {
+InProcessTransport::Processor& InProcessTransport::processor_now() {
     const auto self = sc_core::sc_get_current_process_handle();
-    if (last_debt_ >= debts_.size() || debts_[last_debt_].processor != self) {
-        const auto found = std::ranges::find(debts_, self, &Debt::processor);
-        last_debt_ = static_cast<std::size_t>(found - debts_.begin());
-        if (found == debts_.end())
-            debts_.push_back({self, Time{}});
+    if (last_processor_ == nullptr || last_processor_->thread != self) {
+        const auto found = std::ranges::find(processors_, self, &Processor::thread);
+        last_processor_ = found != processors_.end() ? &*found : &processors_.emplace_back(self);
     }
-    return debts_[last_debt_].owed;
+    return *last_processor_;
 }
 
 // --- memory ---
@@ -316,7 +314,7 @@ bool InProcessTransport::wait_interrupt(unsigned vector, std::chrono::nanosecond
         if (now >= deadline)
             return false;
         const auto until = std::min(deadline, interrupts.next(number));
-        sc_core::wait(to_sc(until - now), interrupts.event(number));
+        processor_now().alarm.wait_until(until, interrupts.event(number));
     }
 }
 
@@ -343,7 +341,7 @@ void InProcessTransport::nap(Time longest) {
     const bool is_poll = std::exchange(polls_bar_, false);
     const auto span = is_poll ? first_nap : std::min(longest_nap, first_nap * (1 << std::min(idle_++, naps_doubled)));
     writes.watch(true);
-    sc_core::wait(to_sc(std::min(span, longest)), root_complex_.memory_written());
+    processor_now().alarm.wait_until(kernel_now() + std::min(span, longest), root_complex_.memory_written());
     writes.watch(false);
 }
 

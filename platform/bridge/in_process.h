@@ -4,6 +4,7 @@
 #pragma once
 
 #include "abi/pcie/config_space.h"
+#include "model/tlm/alarm.h"
 #include "platform/host/host.h"
 #include "sw/transport/transport.h"
 
@@ -11,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,7 +80,7 @@ private:
     void nap(model::port::Time longest);
     /// Lets the time pass that the calling processor has spent.
     void settle();
-    model::port::Time& owed();
+    model::port::Time& owed() { return processor_now().owed; }
 
     host::Host& host_;
     model::pcie::RootComplexModule& root_complex_;
@@ -89,14 +91,16 @@ private:
     std::uint16_t msix_capability_ = 0;
     std::uint64_t seen_writes_ = 0;
     mutable std::uint64_t allocations_ = 0;
-    /// What a processor has spent and not yet let pass. Each thread of the simulation is one.
-    struct Debt {
-        sc_core::sc_process_handle processor;
-        model::port::Time owed{};
+    /// A processor that runs drivers. Each thread of the simulation is one.
+    struct Processor {
+        sc_core::sc_process_handle thread;
+        model::port::Time owed{}; ///< what it has spent and not yet let pass
+        model::tlm::Alarm alarm;
     };
-    std::vector<Debt> debts_;
-    std::size_t last_debt_ = 0; ///< of debts_, the one that was asked for last
-    unsigned idle_ = 0;         ///< relax() calls in a row that saw nothing
+    Processor& processor_now();
+    std::deque<Processor> processors_;
+    Processor* last_processor_ = nullptr; ///< that was asked for last
+    unsigned idle_ = 0;                   ///< relax() calls in a row that saw nothing
     struct Look {
         unsigned bar = 0;
         std::uint64_t offset = 0;

@@ -34,7 +34,7 @@ void Interrupts::message(std::uint64_t address, std::uint32_t data, Time at) {
     auto& line = *lines_[data];
     if (line.arrivals.size() < max_waiting)
         line.arrivals.insert(std::ranges::upper_bound(line.arrivals, at), at);
-    line.event.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(line.event);
 }
 
 bool Interrupts::take(std::uint32_t vector, Time now) {

@@ -1,5 +1,6 @@
 #include "testbench/calibrate/traffic.h"
 
+#include "model/tlm/time.h"
 #include "testbench/calibrate/requester.h"
 #include "testbench/calibrate/side.h"
 #include "testbench/harness/isolate.h"
@@ -54,7 +55,7 @@ Measured run(const platform::topology::Config& config, const Traffic& traffic) {
                     if (traffic.is_ping_pong)
                         give_receives(*both.a, traffic);
                     both.b = std::move(b);
-                    both.is_ready.notify(sc_core::SC_ZERO_TIME);
+                    model::tlm::notify_now(both.is_ready);
                     sc_core::wait(sc_core::SC_ZERO_TIME);
                 } else {
                     both.wait();

@@ -1,5 +1,6 @@
 #include "testbench/harness/cluster.h"
 
+#include "model/tlm/agenda.h"
 #include "model/tlm/time.h"
 #include "platform/record/recording.h"
 
@@ -321,7 +322,7 @@ void Cluster::run(std::function<void(Side& a, Side& b)> body, std::chrono::secon
             sc_core::sc_pause();
         },
         "body", &options);
-    sc_core::sc_start(to_time(limit));
+    model::tlm::run_for(limit);
     if (failure) {
         forget_left_frames();
         std::rethrow_exception(failure);

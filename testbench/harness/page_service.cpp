@@ -1,5 +1,6 @@
 #include "testbench/harness/page_service.h"
 
+#include "model/tlm/time.h"
 #include "sw/mlx/memory/pager.h"
 
 #include <chrono>
@@ -14,7 +15,7 @@ PageService::PageService(sw::mlx::Device& device) : device_(device) {
             while (!is_stopping_)
                 device_.pager()->wait(std::chrono::milliseconds{1});
             is_over_ = true;
-            over_.notify(sc_core::SC_ZERO_TIME);
+            model::tlm::notify_now(over_);
         },
         sc_core::sc_gen_unique_name("pages"), &options);
 }

@@ -64,7 +64,7 @@ void Meeting::begin() {
     const auto met = number_++;
     if (on_met)
         on_met(met, words_);
-    met_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(met_);
     if (here_ == 0)
         close_doors();
 }

@@ -18,7 +18,7 @@ void Stage::for_each_thread(const std::function<void(std::string name, std::func
                 if (progress_.failure.empty())
                     guard([&] { act(node, i); });
                 if (--running_ == 0)
-                    ended_.notify(sc_core::SC_ZERO_TIME);
+                    model::tlm::notify_now(ended_);
             });
 }
 
@@ -37,7 +37,7 @@ void Stage::perform(const std::function<void()>& open, const std::function<void(
     if (progress_.failure.empty() && on_begin)
         on_begin();
     is_open_ = true;
-    opened_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(opened_);
     sc_core::wait(ended_);
     if (on_end)
         on_end();

@@ -40,7 +40,7 @@ public:
             return;
         if (std::holds_alternative<traces::Accepted>(event) || std::holds_alternative<traces::PacketSent>(event))
             if (--left_ == 0)
-                reached_.notify(sc_core::SC_ZERO_TIME);
+                model::tlm::notify_now(reached_);
     }
     /// False when it does not come within a second.
     bool wait(std::uint64_t packets) {

@@ -43,7 +43,7 @@ void run_grid(Grid& grid) {
 void run_grids(std::span<Grid* const> grids) {
     sc_core::sc_event earlier; // than was expected: memory has changed under a thread that waits for that
     for (auto* grid : grids) {
-        grid->set_alarm([&] { earlier.notify(sc_core::SC_ZERO_TIME); });
+        grid->set_alarm([&] { model::tlm::notify_now(earlier); });
         grid->launch(kernel_now());
     }
     for (;;) {

@@ -59,12 +59,12 @@ void Flusher::begin(Flush flush, sw::transport::Transport& gpu, model::gpu::Gpu&
     gpu_ = &gpu;
     device_ = &device;
     count_ = 0;
-    changed_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(changed_);
 }
 
 std::uint64_t Flusher::end() {
     flush_ = Flush::none;
-    changed_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(changed_);
     return count_;
 }
 

@@ -1,5 +1,6 @@
 #include "testbench/scenario/gpudirect_run.h"
 
+#include "model/tlm/time.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/busiest.h"
 #include "testbench/scenario/counting.h"
@@ -47,7 +48,7 @@ public:
         is_opening_ = true;
         auto opened = harness::HostFunctions::open(host_);
         is_opening_ = false;
-        opened_.notify(sc_core::SC_ZERO_TIME);
+        model::tlm::notify_now(opened_);
         if (!opened)
             return std::unexpected(opened.error());
         std::shared_ptr<harness::HostFunctions> functions = std::move(*opened);

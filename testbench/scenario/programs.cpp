@@ -1,12 +1,15 @@
 #include "testbench/scenario/programs.h"
 
+#include "model/tlm/agenda.h"
+#include "model/tlm/time.h"
+
 #include <fmt/format.h>
 
 namespace scenario {
 
 void MessageQueues::End::send(std::span<const std::byte> message) {
     other_.waiting_.emplace_back(message.begin(), message.end());
-    other_.changed_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(other_.changed_);
 }
 
 std::vector<std::byte> MessageQueues::End::receive() {
@@ -22,7 +25,7 @@ std::vector<std::byte> MessageQueues::End::receive() {
 
 void MessageQueues::End::close() {
     other_.is_peer_gone_ = true;
-    other_.changed_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(other_.changed_);
 }
 
 void Programs::add(std::string name, std::function<void()> body) {
@@ -47,16 +50,17 @@ void Programs::keep_quiet() {
 std::expected<void, std::string> Programs::run(Stop* stop) {
     keep_quiet(); // the end of the last program is how a run ends
     if (stop != nullptr && !stop->is_requested())
-        stop->pause = [] { sc_core::sc_pause(); };
+        stop->pause = [] { model::tlm::pause(); };
     if (stop == nullptr || !stop->is_requested())
-        sc_core::sc_start();
+        model::tlm::run();
     if (stop != nullptr)
         stop->pause = nullptr;
     if (running_ == 0)
         return {};
     if (stop != nullptr && stop->is_requested())
-        return std::unexpected(fmt::format("{} after {:.3f} us of simulated time", stop->why(),
-                                           sc_core::sc_time_stamp().to_seconds() * 1e6));
+        return std::unexpected(
+            fmt::format("{} after {:.3f} us of simulated time", stop->why(),
+                        std::chrono::duration<double, std::micro>(model::tlm::kernel_now()).count()));
     return std::unexpected(
         std::string("the simulation ran out of events while a program still waits: this is a defect of hcasim"));
 }

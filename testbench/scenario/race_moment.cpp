@@ -25,7 +25,7 @@ void Moment::open(Perform perform) {
         log_.reached = [this] {
             const auto now = kernel_now();
             const auto then = model::port::Time{log_.entries.back().first.time_ps};
-            go_.notify(setup_.is_late && then > now ? model::tlm::to_sc(then - now) : sc_core::SC_ZERO_TIME);
+            model::tlm::notify_at(go_, setup_.is_late ? then : now);
         };
         log_.watched = log_.entries.size() + setup_.point + 1;
     }
@@ -42,7 +42,7 @@ void Moment::settle() {
     sc_core::wait(sc_core::SC_ZERO_TIME);
     if (begin_ == 0) {
         is_called_off_ = true;
-        go_.notify(sc_core::SC_ZERO_TIME);
+        model::tlm::notify_now(go_);
     }
     while (begin_ != 0 && finished_ != acting_)
         sc_core::wait(done_);
@@ -64,7 +64,7 @@ void Moment::act(const Action& action) {
     }
     note_end();
     ++finished_;
-    done_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(done_);
 }
 
 void Moment::name_point() {

@@ -1,6 +1,6 @@
 #include "testbench/scenario/together.h"
 
-#include "model/tlm/kernel_clock.h"
+#include "model/tlm/agenda.h"
 #include "model/tlm/time.h"
 #include "platform/ranks/windows.h"
 
@@ -14,7 +14,6 @@ using model::port::never;
 using model::port::Time;
 using model::tlm::from_sc;
 using model::tlm::kernel_now;
-using model::tlm::to_sc;
 using platform::ranks::Reader;
 using platform::ranks::Topic;
 using platform::ranks::Writer;
@@ -99,7 +98,7 @@ std::expected<void, std::string> Together::run(const Programs& programs, Stop* s
         if (first != never)
             end = std::min(end, windows.end_of(first));
         while (kernel_now() < end) // a program that returns pauses the kernel
-            sc_core::sc_start(to_sc(end - kernel_now()));
+            model::tlm::run_for(end - kernel_now());
     }
 }
 

@@ -52,7 +52,7 @@ void TrafficMeter::start() {
     has_started_ = true;
     if (wanted_warm_up_ == 0 && how_.warm_up == Time{})
         begin();
-    told_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(told_);
 }
 
 void TrafficMeter::add(std::span<const load::Done> messages) {
@@ -130,7 +130,7 @@ void TrafficMeter::begin() {
     if (std::exchange(has_begun_, true))
         return;
     begin_ = look();
-    told_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(told_);
 }
 
 void TrafficMeter::finish() {
@@ -138,7 +138,7 @@ void TrafficMeter::finish() {
         return;
     if (has_begun_ && (kernel_now() > (parts_.empty() ? begin_ : parts_.back().end).at || part_.messages() != 0))
         cut(look());
-    told_.notify(sc_core::SC_ZERO_TIME);
+    model::tlm::notify_now(told_);
 }
 
 void TrafficMeter::cut(Moment end) {

@@ -1,5 +1,6 @@
 #include "testbench/workload/collective_load.h"
 
+#include "model/tlm/time.h"
 #include "testbench/harness/must.h"
 #include "testbench/workload/words.h"
 
@@ -95,7 +96,7 @@ void CollectiveLoad::for_each_thread(const std::function<void(std::string name, 
                 if (shared_.failure.empty())
                     guard([&] { act(rank, 0); });
                 if (--host.running == 0)
-                    host.ended.notify(sc_core::SC_ZERO_TIME);
+                    model::tlm::notify_now(host.ended);
             });
         }
     }
@@ -167,7 +168,7 @@ void CollectiveLoad::hear(unsigned number, const std::vector<Bytes>& words) {
         if (shared_.failure.empty() && on_begin)
             on_begin();
         is_open_ = true;
-        opened_.notify(sc_core::SC_ZERO_TIME);
+        model::tlm::notify_now(opened_);
     }
     if (number == ended && on_end)
         on_end();

@@ -66,7 +66,7 @@ void Device::bar_write(unsigned bar, std::uint64_t offset, std::span<const std::
         sc_core::wait(write_carried_);
     writes_.push_back({address_of(bar, offset), {from.begin(), from.end()}, at});
     ++posted_;
-    write_posted_.notify(sc_core::SC_ZERO_TIME);
+    notify_now(write_posted_);
 }
 
 /// The thread of posted writes; their requesters do not wait.
