@@ -54,8 +54,8 @@ void Agenda::arm(port::Time at) {
 void Agenda::ring() {
     armed_ = port::never;
     is_ringing_ = true;
-    for (auto* event : to_be_notified_)
-        event->notify(sc_core::SC_ZERO_TIME);
+    for (const auto& [event, at_once] : to_be_notified_)
+        at_once ? event->notify() : event->notify(sc_core::SC_ZERO_TIME);
     to_be_notified_.clear();
     do
         for (const auto now = kernel_now(); !heap_.empty() && heap_.front().at <= now;) {
@@ -77,9 +77,9 @@ void Agenda::ring() {
 }
 
 /// A process of the kernel runs at the kernel's time, which is brought to the agenda's; nothing is due in between.
-void notify_when_there(sc_core::sc_event& event) {
+void notify_when_there(sc_core::sc_event& event, bool at_once) {
     auto& agenda = Agenda::of_simulation();
-    agenda.to_be_notified_.push_back(&event);
+    agenda.to_be_notified_.push_back({&event, at_once});
     if (!agenda.is_ringing_)
         agenda.arm(agenda_time);
 }

@@ -44,7 +44,7 @@ private:
     friend void run();
     friend void run_for(port::Time span);
     friend void pause();
-    friend void notify_when_there(sc_core::sc_event& event);
+    friend void notify_when_there(sc_core::sc_event& event, bool at_once);
     static inline port::Time goes_ahead_until_{};
 
     struct Asker {
@@ -62,7 +62,11 @@ private:
     sc_core::sc_event next_;
     port::Time armed_ = port::never;
     bool is_ringing_ = false;
-    std::vector<sc_core::sc_event*> to_be_notified_; ///< when the kernel has come to agenda_time
+    struct Notification {
+        sc_core::sc_event* event;
+        bool at_once; ///< in the evaluation, otherwise in the next delta
+    };
+    std::vector<Notification> to_be_notified_; ///< when the kernel has come to agenda_time
     std::vector<Asker> askers_;
     std::vector<Due> heap_; ///< the earliest first; what was asked anew for an earlier time is in it twice
 };

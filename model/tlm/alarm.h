@@ -1,5 +1,5 @@
 // Lets a process of the kernel wait for a time, by the agenda: of several that wait for one time the order depends on
-// the order of their alarms only (the last first), while that of the kernel's time-outs depends on all that it has.
+// the order of their alarms only, while that of the kernel's time-outs depends on all that it has.
 #pragma once
 
 #include "model/tlm/kernel_clock.h"
@@ -43,7 +43,7 @@ private:
     }
     void ring(port::Time now) {
         if (now >= wanted_)
-            notify_now(event_);
+            notify_at_once(event_);
         else if (wanted_ != port::never) // who waited before was woken by the other event, and asked for less
             clock_.wake_at(wanted_);
     }

@@ -21,19 +21,19 @@ inline port::Time agenda_time{};
 inline port::Time kernel_now() { return std::max(agenda_time, from_sc(sc_core::sc_time_stamp())); }
 
 inline bool is_ahead_of_kernel() { return agenda_time > from_sc(sc_core::sc_time_stamp()); }
-/// Notifies `event` (next delta) when the kernel has come to the agenda's time, which it then does at once.
-void notify_when_there(sc_core::sc_event& event);
+/// Notifies `event` when the kernel has come to the agenda's time, which it then does at once.
+void notify_when_there(sc_core::sc_event& event, bool at_once);
 
 /// `event` fires now, in the next delta. What the agenda may call notifies by this, or by one of the next two.
 inline void notify_now(sc_core::sc_event& event) {
     if (is_ahead_of_kernel())
-        return notify_when_there(event);
+        return notify_when_there(event, false);
     event.notify(sc_core::SC_ZERO_TIME);
 }
-/// The same within the present evaluation, where the kernel's time is not behind.
+/// The same within the present evaluation.
 inline void notify_at_once(sc_core::sc_event& event) {
     if (is_ahead_of_kernel())
-        return notify_when_there(event);
+        return notify_when_there(event, true);
     event.notify();
 }
 inline void notify_at(sc_core::sc_event& event, port::Time at) {
