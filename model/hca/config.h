@@ -109,8 +109,12 @@ struct HcaConfig {
         bool operator==(const WqePrefetch&) const = default;
     } wqe_prefetch;
 
+    congestion::Algorithm congestion_control = congestion::Algorithm::none;
     congestion::DcqcnConfig dcqcn{};
-    bool controls_congestion() const { return dcqcn.is_on && timed && is_ethernet; }
+    congestion::SwiftConfig swift{};
+    bool controls_congestion_by(congestion::Algorithm algorithm) const {
+        return congestion_control == algorithm && timed && is_ethernet;
+    }
 
     bool operator==(const HcaConfig&) const = default;
 };

@@ -22,6 +22,9 @@ struct Counters {
     std::uint64_t pkey_violations = 0, qkey_violations = 0; ///< packets with a bad P_Key or Q_Key
     std::uint64_t acks_sent = 0, naks_sent = 0;
     std::uint64_t packets_marked = 0, cnps_sent = 0, cnps_handled = 0; ///< marked by a switch, and what follows
+    std::uint64_t window_cuts = 0, window_waits = 0;   ///< windows became smaller; a queue pair waited for its window
+    std::uint64_t window_waited_ps = 0;                ///< so long, all of them together
+    std::uint64_t round_trips = 0, round_trips_ps = 0; ///< measured for windows; their sum
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, duplicates = 0;
     std::uint64_t adaptive_timeouts = 0; ///< of the time-outs, those by adaptive retransmission
     std::uint64_t completions_ok = 0, completions_error = 0;

@@ -21,6 +21,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -149,6 +150,9 @@ struct Config {
     IommuConfig iommu;
     HcaModel hca_model = HcaModel::connectx;
     model::hca::HcaConfig hca;
+    /// What hca.congestion_control and hca.dcqcn.enabled have said of its congestion control, where somebody set them.
+    std::optional<model::hca::congestion::Algorithm> said_control;
+    std::optional<bool> said_dcqcn;
     model::simple::SimpleConfig simple; ///< of each HCA of that model
     model::pcie::AtsConfig hca_ats;     ///< of each HCA: its own TLB, off without entries
     GpuConfig gpu;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -32,6 +33,28 @@ void check_credits(std::vector<std::string>& faults, std::string_view name, cons
                                      link.completion_credits, needed));
 }
 
+/// " (p2p.toml:12)": where a key was set last; empty where nobody has said.
+std::string where_of(const Config& config, std::string_view path) {
+    std::string where;
+    for (const auto& given : config.given)
+        if (given.path == path)
+            where = fmt::format(" ({})", given.where);
+    return where;
+}
+
+/// Two keys say which congestion control there is.
+void check_congestion_control(std::vector<std::string>& faults, const Config& config) {
+    using model::hca::congestion::Algorithm;
+    const auto control = config.said_control;
+    const auto is_dcqcn = config.said_dcqcn;
+    if (control && is_dcqcn && *is_dcqcn != (*control == Algorithm::dcqcn))
+        faults.push_back(fmt::format("'hca.congestion_control' = {}{} and 'hca.dcqcn.enabled' = {}{} contradict each "
+                                     "other: leave out the second",
+                                     model::hca::congestion::algorithms.at(static_cast<std::size_t>(*control)),
+                                     where_of(config, "hca.congestion_control"), *is_dcqcn,
+                                     where_of(config, "hca.dcqcn.enabled")));
+}
+
 } // namespace
 
 std::vector<std::string> contradictions(const Config& config) {
@@ -54,6 +77,7 @@ std::vector<std::string> contradictions(const Config& config) {
     if (!is_simple && config.scenario.queue_pairs > 1U << config.hca.log_max_qp)
         faults.push_back(
             fmt::format("'scenario.qps' is larger than 2^'hca.log_max_qp' = {}", 1U << config.hca.log_max_qp));
+    check_congestion_control(faults, config);
     const auto& buffer = config.fabric.buffer;
     if (buffer.has_ecn && buffer.ecn_min > buffer.ecn_max)
         faults.push_back("'fabric.switch_ecn_min' is more than 'fabric.switch_ecn_max'");

@@ -9,6 +9,8 @@
 namespace platform::topology {
 namespace {
 
+using model::hca::congestion::Algorithm;
+
 /// A key, or all keys that begin alike, and what must hold for them to have an effect.
 struct Need {
     std::string_view path; ///< a trailing dot or underscore: all that begin with it
@@ -63,8 +65,12 @@ constexpr std::array needs{
     Need{"hca.adaptive_retransmission", is_ethernet, "adaptive retransmission is for RoCE, not for InfiniBand"},
     Need{"hca.adaptive_retransmission_", [](const Config& c) { return c.hca.adaptive.is_on; },
          "hca.adaptive_retransmission is false"},
-    Need{"hca.dcqcn.", [](const Config& c) { return c.timed && is_ethernet(c) && c.hca.dcqcn.is_on; },
+    Need{"hca.congestion_control", [](const Config& c) { return c.timed && is_ethernet(c); },
+         "congestion control needs timed and an Ethernet port"},
+    Need{"hca.dcqcn.", [](const Config& c) { return c.hca.controls_congestion_by(Algorithm::dcqcn); },
          "congestion control is off: it needs hca.dcqcn.enabled, timed and an Ethernet port"},
+    Need{"hca.swift.", [](const Config& c) { return c.hca.controls_congestion_by(Algorithm::swift); },
+         "it needs hca.congestion_control = swift, timed and an Ethernet port"},
     Need{"hca.", [](const Config& c) { return c.hca_model == HcaModel::connectx; },
          "hca.model is simple, which has the keys of [simple]"},
     Need{"simple.", [](const Config& c) { return c.hca_model == HcaModel::simple; }, "hca.model is not simple"},

@@ -22,6 +22,7 @@ template <> inline constexpr auto names<FabricRouting> = fabric_routings;
 template <>
 inline constexpr std::array<std::string_view, 3> names<Encapsulation>{"roce_v2", "roce_v2_ipv6", "infiniband"};
 template <> inline constexpr auto names<HcaModel> = hca_models;
+template <> inline constexpr auto names<model::hca::congestion::Algorithm> = model::hca::congestion::algorithms;
 template <> inline constexpr auto names<TrafficPattern> = traffic_patterns;
 template <> inline constexpr auto names<TrafficDirection> = traffic_directions;
 template <> inline constexpr auto names<TrafficOrder> = traffic_orders;

@@ -1,6 +1,7 @@
 #include "platform/topology/keys.h"
 
 #include "model/pcie/link.h"
+#include "platform/topology/congestion_keys.h"
 #include "platform/topology/key_rows.h"
 #include "platform/topology/names.h"
 #include "platform/topology/simple_keys.h"
@@ -199,32 +200,6 @@ constexpr std::array platform_rows{
                                     "bytes of WQEs that one read of a work queue brings, at most; below 128: one at a "
                                     "time"),
 
-    key<AT(hca.dcqcn.is_on)>("hca.dcqcn.enabled", anything,
-                             "congestion control: CNPs for packets that a switch has marked (fabric.switch_ecn), and "
-                             "rates by them"),
-    key<AT(hca.dcqcn.time_reset)>("hca.dcqcn.rpg_time_reset_ns", range(1 * us, 100 * ms),
-                                  "from one increase of a rate by time to the next"),
-    key<AT(hca.dcqcn.byte_reset)>("hca.dcqcn.rpg_byte_reset", range(1, 4e9), "bytes from one increase to the next"),
-    key<AT(hca.dcqcn.threshold)>("hca.dcqcn.rpg_threshold", range(1, 31), "increases of fast recovery"),
-    key<AT(hca.dcqcn.ai_rate_mbps)>("hca.dcqcn.rpg_ai_rate", range(1, 1e6), "additive increase, Mbit/s"),
-    key<AT(hca.dcqcn.hai_rate_mbps)>("hca.dcqcn.rpg_hai_rate", range(1, 1e6), "hyper increase, Mbit/s"),
-    key<AT(hca.dcqcn.gd)>("hca.dcqcn.rpg_gd", range(0, 15), "a CNP takes alpha / 2^this of the rate"),
-    key<AT(hca.dcqcn.min_dec_fac)>("hca.dcqcn.rpg_min_dec_fac", range(0, 100), "least that a CNP leaves, percent"),
-    key<AT(hca.dcqcn.min_rate_mbps)>("hca.dcqcn.rpg_min_rate", range(1, 1e6), "least rate, Mbit/s"),
-    key<AT(hca.dcqcn.rate_reduce_period)>("hca.dcqcn.rate_reduce_monitor_period_ns", range(0, 100 * ms),
-                                          "a rate is reduced no more often"),
-    key<AT(hca.dcqcn.dce_tcp_g)>("hca.dcqcn.dce_tcp_g", range(0, 1023), "of 1024, what alpha keeps in a period"),
-    key<AT(hca.dcqcn.dce_tcp_rtt)>("hca.dcqcn.dce_tcp_rtt_ns", range(100 * us / 1000, 100 * ms), "period of alpha"),
-    key<AT(hca.dcqcn.initial_alpha)>("hca.dcqcn.initial_alpha_value", range(0, 1023), "of 1024"),
-    key<AT(hca.dcqcn.first_rate_mbps)>("hca.dcqcn.rate_to_set_on_first_cnp", range(0, 1e6),
-                                       "Mbit/s; 0: as alpha has it"),
-    key<AT(hca.dcqcn.clamp_target)>("hca.dcqcn.clamp_tgt_rate", anything,
-                                    "each CNP lowers the rate that a queue pair comes back to"),
-    key<AT(hca.dcqcn.clamp_target_after_increase)>("hca.dcqcn.clamp_tgt_rate_after_time_inc", anything,
-                                                   "it does when time has raised the rate since"),
-    key<AT(hca.dcqcn.min_time_between_cnps)>("hca.dcqcn.min_time_between_cnps_ns", range(0, 100 * ms),
-                                             "of a queue pair"),
-
     key<AT(device_link.generation)>("pcie.device.generation", range(1, 5), "of the links between switch and devices"),
     key<AT(device_link.width)>("pcie.device.width", one_of(widths), "lanes"),
     bytes<AT(device_link.mps_bytes)>("pcie.device.mps", one_of(tlp_sizes), "maximum payload of a TLP, bytes"),
@@ -317,7 +292,7 @@ constexpr std::array platform_rows{
     bytes<AT(fabric.buffer.headroom)>("fabric.switch_headroom", range(0, 16 * MiB),
                                       "of each port, for what comes after its sender was asked to pause"),
     key<AT(fabric.buffer.has_ecn)>("fabric.switch_ecn", anything,
-                                   "an Ethernet switch marks packets that can be marked (hca.dcqcn.enabled)"),
+                                   "an Ethernet switch marks packets that can be marked (of DCQCN)"),
     bytes<AT(fabric.buffer.ecn_min)>("fabric.switch_ecn_min", range(0, 1 * GiB),
                                      "a queue up to which nothing is marked (Kmin)"),
     bytes<AT(fabric.buffer.ecn_max)>("fabric.switch_ecn_max", range(0, 1 * GiB),
@@ -349,6 +324,9 @@ std::string print_limit(const Key& key, double limit) {
 std::span<const Key> keys() {
     static const auto table = [] {
         std::vector<Key> all(platform_rows.begin(), platform_rows.end());
+        const auto of_congestion = congestion_keys(); // those of a table stand together
+        all.insert(std::ranges::find(all, "pcie.device.generation", &Key::path), of_congestion.begin(),
+                   of_congestion.end());
         for (const auto rows : {simple_keys(), traffic_keys(), workload_keys()})
             all.insert(all.end(), rows.begin(), rows.end());
         return all;

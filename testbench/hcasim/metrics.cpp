@@ -33,6 +33,7 @@ constexpr std::array metrics{
     Metric{"waited_ns", Worse::more},
     Metric{"longest_wait_ns", Worse::more},
     Metric{"credit_waits_ns", Worse::more},
+    Metric{"round_trip_ns", Worse::more},
     Metric{"unposted", Worse::more},
     Metric{"latency_mean_ns", Worse::more},
     Metric{"latency_min_ns", Worse::more},

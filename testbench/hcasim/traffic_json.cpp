@@ -47,7 +47,13 @@ template <class Row> void append_faults(JsonObject& json, const Row& row) {
         .add("packets_dropped", row.packets_dropped)
         .add("packets_marked", row.packets_marked)
         .add("cnps", row.cnps)
-        .add("pauses", row.pauses)
+        .add("window_cuts", row.window_cuts)
+        .add("window_waits_ns", row.window_waits_ps / 1000);
+    if (row.round_trip_ps)
+        json.add("round_trip_ns", *row.round_trip_ps / 1000);
+    else
+        json.add("round_trip_ns", nothing);
+    json.add("pauses", row.pauses)
         .add("switch_drops", row.switch_drops)
         .add("credit_waits_ns", row.credit_waits_ps / 1000)
         .add("bottleneck", row.bottleneck)

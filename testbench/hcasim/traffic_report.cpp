@@ -119,6 +119,12 @@ std::string print_traffic(const scenario::Result& result, const Look& look) {
                          all.packets_dropped, all.switch_drops, all.packets_marked, all.cnps, all.pauses,
                          print_time(all.credit_waits_ps)),
              look.width);
+    if (all.round_trip_ps)
+        text += wrap(
+            fmt::format("  congestion windows: round trips of {} on average, {} times made smaller; queue pairs "
+                        "waited for theirs {} in all\n",
+                        print_time(*all.round_trip_ps), print_count(all.window_cuts), print_time(all.window_waits_ps)),
+            look.width);
     if (all.is_open_loop)
         text +=
             wrap(fmt::format("  open loop: {} messages arrived, {} of them were not posted when the time was over\n",

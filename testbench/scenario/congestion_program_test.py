@@ -1,16 +1,18 @@
-"""Four machines that write to one, at an Ethernet switch: what pauses, marks and drops do to them."""
+"""Machines that write to one, at an Ethernet switch: what pauses, marks and drops do to them, and windows."""
 
 import itertools
 
-from program import SOURCE, expect, main, refused, result, run
+from program import SCRATCH, SOURCE, expect, main, refused, result, run
 
 FIVE = SOURCE / "platform/configs/roce.toml"
 DCQCN = ("hca.dcqcn.enabled=true", "fabric.switch_ecn=true")
+SWIFT = ("hca.congestion_control=swift",)
 LINE = 100e9 / 8  # bytes a second
+PAYLOAD = 0.95  # of the line: packets of 4 KiB have headers, preambles and gaps beside it
 
 
-def incast(*sets):
-    got = result(*itertools.chain.from_iterable(("--set", one) for one in sets), config=FIVE)
+def incast(*sets, config=FIVE):
+    got = result(*itertools.chain.from_iterable(("--set", one) for one in sets), config=config)
     return got["traffic"][0], [flow["bytes"] for flow in got["flows"]], got
 
 
@@ -52,10 +54,94 @@ def dcqcn_without_marks_does_nothing():
     expect(everything["bytes"] == without["bytes"], (everything, without))
 
 
+def sixteen():
+    """Sixteen machines that write to the seventeenth."""
+    text = FIVE.read_text()
+    for before, after in (("A..E", "A..Q"), ("A..D", "A..P"), ('to = "E"', 'to = "Q"')):
+        expect(before in text, f"the configuration has no {before}")
+        text = text.replace(before, after)
+    path = SCRATCH / "sixteen.toml"
+    path.write_text(text)
+    return path
+
+
+def windows_keep_the_queue_of_an_incast_short():
+    """16 to 1 without pauses: few drops beside those without windows, and round trips near the target of 25 us and
+    what flow scaling adds to it at windows of some packets."""
+    lossy = ("fabric.switch_pfc=false", "fabric.switch_buffer=1048576", "traffic.warm_up_ns=0", "traffic.verify=false")
+    free, _, _ = incast(*lossy, config=sixteen())
+    everything, flows, _ = incast(*lossy, *SWIFT, config=sixteen())
+    expect(free["window_cuts"] == free["window_waits_ns"] == 0 and free["round_trip_ns"] is None, free)
+    expect(free["switch_drops"] > 100, free)
+    expect(everything["switch_drops"] < free["switch_drops"] / 20, (everything, free))
+    expect(everything["window_cuts"] > 100 and everything["window_waits_ns"] > 0, everything)
+    expect(25_000 < everything["round_trip_ns"] < 60_000, everything)
+    expect(everything["rate_bytes_per_second"] > 0.9 * PAYLOAD * LINE, everything)
+    expect(everything["fairness"] > 0.9 and min(flows) > 0, flows)
+
+
+def a_window_alone_fills_the_line():
+    everything, _, _ = incast(*SWIFT, "traffic.from=A")
+    expect(everything["switch_drops"] == everything["pauses"] == everything["retries"] == 0, everything)
+    without, _, _ = incast("traffic.from=A")
+    expect(everything["rate_bytes_per_second"] > 0.95 * without["rate_bytes_per_second"] > 0.9 * LINE,
+           (everything, without))
+
+
+def who_joins_later_gets_as_much():
+    """A begins, B a millisecond later; from two milliseconds behind that on they have equal shares."""
+    ends = {"A": 0, "B": 1_000_000}
+    lines = [f"{begin + i} {name} E write {64 * 1024}" for name, begin in ends.items() for i in range(1500)]
+    (SCRATCH / "joins.txt").write_text("\n".join(lines) + "\n")
+    sets = (f"traffic.replay={SCRATCH / 'joins.txt'}", "traffic.from=", "traffic.to=", "traffic.verify=false",
+            "traffic.warm_up_ns=3000000", "traffic.duration_ns=3000000", "fabric.switch_pfc=false")
+    everything, flows, _ = incast(*sets, *SWIFT)
+    expect(everything["switch_drops"] == 0, everything)
+    expect(everything["fairness"] > 0.98, flows)
+    expect(everything["rate_bytes_per_second"] > 0.9 * PAYLOAD * LINE, everything)
+
+
+def windows_limit_the_reads_of_one_from_many():
+    """What comes to whoever reads is limited by its own windows: READs of four packets, which are counted in flight."""
+    many = ("traffic.from=E", "traffic.to=A..D", "traffic.verbs=read", "scenario.message=16 KiB",
+            "fabric.switch_pfc=false", "fabric.switch_buffer=524288", "traffic.warm_up_ns=0", "traffic.verify=false")
+    free, _, _ = incast(*many)
+    everything, _, _ = incast(*many, *SWIFT)
+    expect(free["switch_drops"] > 0, free)
+    expect(everything["switch_drops"] < free["switch_drops"] / 4, (everything, free))
+    expect(everything["window_waits_ns"] > 0, everything)
+
+
+def congestion_control_needs_ethernet():
+    ran = run("--set", "hca.congestion_control=swift", "--set", "link.encapsulation=infiniband")
+    expect(ran.returncode == 0 and "'hca.congestion_control' has no effect: congestion control needs" in ran.stdout,
+           ran.stdout)
+
+
+def one_key_says_what_the_other_does():
+    """The older key of DCQCN is as good as the newer one, and both together say one thing or are refused."""
+    old, new, both = (incast(*sets, "fabric.switch_ecn=true", "traffic.duration_ns=200000")[2]["event_digest"]
+                      for sets in (("hca.dcqcn.enabled=true",), ("hca.congestion_control=dcqcn",),
+                                   ("hca.dcqcn.enabled=true", "hca.congestion_control=dcqcn")))
+    expect(old == new == both, (old, new, both))
+    path = SCRATCH / "two.toml"
+    text = FIVE.read_text().replace("[scenario]", "[hca]\ndcqcn.enabled = true\n\n[scenario]", 1)
+    path.write_text(text)
+    line = text[:text.index("dcqcn.enabled = true")].count("\n") + 1
+    for control in ("swift", "none"):
+        refused(run("--set", f"hca.congestion_control={control}", config=path), "'hca.congestion_control'",
+                f"two.toml:{line}", "--set")
+    refused(run("--set", "hca.congestion_control=dcqcn", "--set", "hca.dcqcn.enabled=false", config=FIVE),
+            "contradict each other")
+    refused(run("--set", "A.hca0.congestion_control=swift", config=path), "contradict each other")
+    refused(run("--set", "hca.congestion_control=cubic", config=FIVE), "hca.congestion_control")
+
+
 def the_same_run_has_the_same_digest():
-    first, second = (result(*itertools.chain.from_iterable(("--set", one) for one in DCQCN), config=FIVE)
-                     for _ in range(2))
-    expect(first["event_digest"] == second["event_digest"], "two runs differ")
+    for control in (DCQCN, SWIFT):
+        first, second = (result(*itertools.chain.from_iterable(("--set", one) for one in control), config=FIVE)
+                         for _ in range(2))
+        expect(first["event_digest"] == second["event_digest"], f"two runs of {control} differ")
 
 
 def contradictions_are_refused():

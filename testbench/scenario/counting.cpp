@@ -139,6 +139,10 @@ Totals totals(Platform& platform) {
         add(c);
         sum.marked += c.packets_marked;
         sum.cnps += c.cnps_handled;
+        sum.window_cuts += c.window_cuts;
+        sum.window_waited_ps += c.window_waited_ps;
+        sum.round_trips += c.round_trips;
+        sum.round_trips_ps += c.round_trips_ps;
     }
     for (std::size_t i = 0; i < platform.cable_count(); ++i)
         for (const unsigned direction : {0u, 1u})

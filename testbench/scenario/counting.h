@@ -15,14 +15,18 @@ namespace scenario {
 struct Totals {
     std::uint64_t packets = 0, retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, duplicates = 0, dropped = 0;
     std::uint64_t completions_ok = 0, completions_error = 0;
-    std::uint64_t marked = 0, cnps = 0;         ///< packets that switches have marked, and what senders heard of it
-    std::uint64_t pauses = 0, switch_drops = 0; ///< frames of priority flow control; packets without room or way
+    std::uint64_t marked = 0, cnps = 0; ///< packets that switches have marked, and what senders heard of it
+    std::uint64_t window_cuts = 0;      ///< congestion windows became smaller
+    std::uint64_t window_waited_ps = 0; ///< queue pairs waited for theirs, all of them together
+    std::uint64_t round_trips = 0, round_trips_ps = 0; ///< that cards have measured for them; their sum
+    std::uint64_t pauses = 0, switch_drops = 0;        ///< frames of priority flow control; packets without room or way
 };
 /// Calls visit(member) for each of them.
 template <class Visit> void for_each_total(Visit&& visit) {
     for (const auto member :
          {&Totals::packets, &Totals::retries, &Totals::timeouts, &Totals::rnr_waits, &Totals::naks, &Totals::duplicates,
           &Totals::dropped, &Totals::completions_ok, &Totals::completions_error, &Totals::marked, &Totals::cnps,
+          &Totals::window_cuts, &Totals::window_waited_ps, &Totals::round_trips, &Totals::round_trips_ps,
           &Totals::pauses, &Totals::switch_drops})
         visit(member);
 }

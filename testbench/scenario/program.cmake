@@ -162,7 +162,9 @@ add_program_tests(reduce reduce_test.py "hcasim planted" 1500
 add_program_tests(congestion congestion_program_test.py "hcasim" 300
     a_switch_that_pauses_loses_nothing_and_is_fair a_switch_that_drops_makes_senders_repeat
     the_default_parameters_of_dcqcn_leave_a_part_of_the_line_unused cnps_that_come_less_often_leave_the_line_full
-    dcqcn_without_marks_does_nothing the_same_run_has_the_same_digest contradictions_are_refused)
+    dcqcn_without_marks_does_nothing windows_keep_the_queue_of_an_incast_short a_window_alone_fills_the_line
+    who_joins_later_gets_as_much windows_limit_the_reads_of_one_from_many congestion_control_needs_ethernet
+    one_key_says_what_the_other_does the_same_run_has_the_same_digest contradictions_are_refused)
 add_program_tests(topology topology_program_test.py "hcasim" 600
     all_to_all_arrives_on_every_topology equal_ways_are_used_alike
     with_buffers_of_one_packet_no_credit_waits_for_itself a_circle_by_the_fewest_switches_stops

@@ -144,10 +144,12 @@ struct Interval {
     std::uint64_t messages = 0, bytes = 0;
     Latency latency{};
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, packets_dropped = 0;
-    std::uint64_t packets_marked = 0, cnps = 0, pauses = 0, switch_drops = 0;
-    std::int64_t credit_waits_ps = 0; ///< of all cables, idle for want of credit
-    std::string bottleneck{};         ///< "latency": every resource had time to spare
-    double load = 0;                  ///< share of it that the busiest resource was at work, in 0 to 1
+    std::uint64_t packets_marked = 0, cnps = 0, window_cuts = 0, pauses = 0, switch_drops = 0;
+    std::int64_t window_waits_ps = 0;            ///< of all queue pairs, held back by their congestion windows
+    std::optional<std::int64_t> round_trip_ps{}; ///< mean of those that cards have measured for such windows
+    std::int64_t credit_waits_ps = 0;            ///< of all cables, idle for want of credit
+    std::string bottleneck{};                    ///< "latency": every resource had time to spare
+    double load = 0;                             ///< share of it that the busiest resource was at work, in 0 to 1
 };
 
 /// A resource that was the bottleneck of intervals, and for how long all in all.
@@ -165,7 +167,9 @@ struct TrafficRow {
     std::uint64_t offered = 0, unposted = 0; ///< of an open loop, the warm-up included
     std::uint64_t checked = 0;               ///< messages whose bytes were looked at where they had arrived
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, packets_dropped = 0;
-    std::uint64_t packets_marked = 0, cnps = 0, pauses = 0, switch_drops = 0;
+    std::uint64_t packets_marked = 0, cnps = 0, window_cuts = 0, pauses = 0, switch_drops = 0;
+    std::int64_t window_waits_ps = 0;
+    std::optional<std::int64_t> round_trip_ps{};
     std::int64_t credit_waits_ps = 0;
     std::string bottleneck{};
     double load = 0;

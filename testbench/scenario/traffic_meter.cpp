@@ -207,6 +207,10 @@ void TrafficMeter::show(Result& result) const {
         row.retries = sum.retries, row.timeouts = sum.timeouts, row.rnr_waits = sum.rnr_waits;
         row.naks = sum.naks, row.packets_dropped = sum.dropped;
         row.packets_marked = sum.marked, row.cnps = sum.cnps;
+        row.window_cuts = sum.window_cuts;
+        row.window_waits_ps = static_cast<std::int64_t>(sum.window_waited_ps);
+        if (sum.round_trips != 0)
+            row.round_trip_ps = static_cast<std::int64_t>(sum.round_trips_ps / sum.round_trips);
         row.pauses = sum.pauses, row.switch_drops = sum.switch_drops;
         row.credit_waits_ps = (to.credit_waits - from.credit_waits).count();
         if (to.at == from.at)

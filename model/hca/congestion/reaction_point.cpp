@@ -13,7 +13,7 @@ ReactionPoint::ReactionPoint(const DcqcnConfig& config, double port_mbps, port::
     : config_(config), port_(port_mbps), rate_(port_mbps), target_(port_mbps), alpha_(config.initial_alpha),
       alpha_from_(now), timer_from_(now), last_decrease_(now), next_(now) {}
 
-void ReactionPoint::slow_down(port::Time now) {
+void ReactionPoint::notified(port::Time now) {
     catch_up(now);
     saw_cnp_ = true;
     const bool is_first = !has_decreased_;
@@ -31,7 +31,9 @@ void ReactionPoint::slow_down(port::Time now) {
     bytes_ = 0;
 }
 
-void ReactionPoint::sent(std::uint64_t bytes, port::Time at) {
+void ReactionPoint::sent(const Departure& packet) {
+    const auto bytes = packet.bytes;
+    const auto at = packet.at;
     catch_up(at);
     for (bytes_ += bytes; bytes_ >= config_.byte_reset; bytes_ -= config_.byte_reset) {
         ++by_bytes_;

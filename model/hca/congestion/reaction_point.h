@@ -1,10 +1,11 @@
 // How fast one queue pair may send (DCQCN's reaction point; Zhu et al., SIGCOMM 2015, sections 3.1 and 3.2, figure 7).
 // Receives CNPs, bytes that leave, and the time; gives the time at which the next packet may leave. Exists from the
-// first CNP until the rate is that of the port again. Timers are no events: what they would have done is made up for
-// when somebody asks.
+// first CNP until the rate is that of the port again; answers and losses say nothing to it. Timers are no events: what
+// they would have done is made up for when somebody asks.
 #pragma once
 
 #include "model/hca/congestion/config.h"
+#include "model/hca/congestion/control.h"
 #include "model/port/time.h"
 
 #include <algorithm>
@@ -12,24 +13,23 @@
 
 namespace model::hca::congestion {
 
-class ReactionPoint {
+class ReactionPoint final : public Control {
 public:
     /// `port_mbps`: the rate of the port, at which it begins.
     ReactionPoint(const DcqcnConfig& config, double port_mbps, port::Time now);
 
-    /// A CNP has come.
-    void slow_down(port::Time now);
-    /// A packet of so many bytes leaves no earlier than `at`.
-    void sent(std::uint64_t bytes, port::Time at);
-    /// When the next packet may leave, at the rate that there is by `now`.
-    port::Time next(port::Time now) {
+    void notified(port::Time now) override;
+    void sent(const Departure& packet) override;
+    void acknowledged(const Acknowledged& /*answer*/) override {}
+    void lost(Loss /*how*/, port::Time /*now*/) override {}
+    /// At the rate that there is by `now`.
+    port::Time next(port::Time now) override {
         catch_up(now);
         return next_;
     }
-    /// When to ask again after a packet could not leave: then, or when the rate has grown.
-    port::Time asks_again() const { return std::min(next_, timer_from_ + config_.time_reset); }
-    /// Whether the port alone limits the queue pair again.
-    bool is_over(port::Time now);
+    /// Then, or when the rate has grown.
+    port::Time asks_again() const override { return std::min(next_, timer_from_ + config_.time_reset); }
+    bool is_over(port::Time now) override;
 
     double rate_mbps() const { return rate_; }
     double target_mbps() const { return target_; }

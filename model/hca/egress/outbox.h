@@ -17,7 +17,7 @@ class Outbox {
 public:
     Outbox(const HcaConfig& config, const address::Identity& identity, const Report& report)
         : pipe_("transmit pipeline", config), identity_(identity), report_(report),
-          ecn_(config.controls_congestion() ? can_be_marked : 0) {}
+          ecn_(config.controls_congestion_by(congestion::Algorithm::dcqcn) ? can_be_marked : 0) {}
 
     /// When the pipeline can work on a packet whose work arrives at `at`.
     port::Time enter_pipe(port::Time at) { return pipe_.enter(at); }

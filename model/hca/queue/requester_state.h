@@ -3,7 +3,8 @@
 
 #include "abi/prm/wqe.h"
 #include "abi/types.h"
-#include "model/hca/congestion/reaction_point.h"
+#include "model/hca/congestion/control.h"
+#include "model/hca/congestion/round_trips.h"
 #include "model/hca/queue/on_demand.h"
 #include "model/hca/queue/read_ahead.h"
 #include "model/hca/queue/reorder_buffer.h"
@@ -104,13 +105,20 @@ struct RetryState {
     std::uint32_t repeat_packets = 0;                    ///< of the answer to a READ
 };
 
+/// What limits how fast, or how much of, it may send beside its port.
+struct CongestionState {
+    std::unique_ptr<congestion::Control> control;        ///< none: nothing does
+    std::unique_ptr<congestion::RoundTrips> round_trips; ///< where that has a window
+    port::Time held_since = port::never;                 ///< when its window or its pause did not let a packet leave
+};
+
 struct RequesterState {
     SendQueueState sends;
     SendPosition position;
     WindowState window;
     ResponseState response;
     RetryState retry;
-    std::unique_ptr<congestion::ReactionPoint> pace; ///< while it is slower than the port
+    CongestionState congestion;
     port::Time heard_at{};    ///< when the last answer came, which may be what a message has waited for
     Way full = Way::open;     ///< the way that had no room for the datagram at which the last turn ended
     port::Time rests_until{}; ///< its processing unit has enough to do until then; 0: it need not wait for that

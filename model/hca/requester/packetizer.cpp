@@ -77,7 +77,8 @@ memory::Moved Packetizer::fill(queue::QueuePair& qp, const queue::Outstanding& m
     head.solicited = is_last && request.solicited;
     ++position.since_request;
     const auto frequency = qp.attributes.log_ack_request;
-    if (qp.service.is_reliable && (is_last || (frequency != 0 && position.since_request >= 1u << frequency))) {
+    if (qp.service.is_reliable &&
+        (is_last || (frequency != 0 && position.since_request >= 1u << frequency) || is_answer_wanted(qp, head.psn))) {
         head.ack_request = true;
         position.since_request = 0;
     }
@@ -119,6 +120,18 @@ std::uint32_t Packetizer::fill_train(queue::QueuePair& qp, const queue::Outstand
         position.segment_offset = 0;
     }
     return packets;
+}
+
+/// Only answers move a window: several are asked for in each, one with the last packet that fits, and one with a packet
+/// that goes again alone, since those behind it have asked in vain.
+bool Packetizer::is_answer_wanted(const queue::QueuePair& qp, abi::Psn psn) {
+    const auto& r = qp.requester;
+    if (!r.congestion.round_trips) [[likely]]
+        return false;
+    const auto& control = *r.congestion.control;
+    const auto in_flight = psn + 1 - r.window.oldest_psn;
+    return r.retry.repeats || in_flight + 1 > control.window() ||
+           r.position.since_request * control.answers_per_window() >= control.window();
 }
 
 /// Adds `length` bytes of the request at the requester's position to the payload.

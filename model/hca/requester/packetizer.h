@@ -27,6 +27,7 @@ public:
 
 private:
     void address(const queue::QueuePair& qp, const queue::Datagram& datagram, port::Packet& packet) const;
+    static bool is_answer_wanted(const queue::QueuePair& qp, abi::Psn psn);
     memory::Moved gather(queue::QueuePair& qp, std::uint32_t length, port::Packet& packet, port::Time at);
 
     const address::Identity& identity_;

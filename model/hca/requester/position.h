@@ -15,4 +15,9 @@ inline void seek(queue::SendPosition& position) {
     position.segment_offset = offset;
 }
 
+/// The sequence number of what stands at byte `offset` of a message, which may be the one that is read next.
+inline abi::Psn psn_at(const queue::RequesterState& r, std::uint32_t message, std::uint32_t offset, std::uint32_t mtu) {
+    return message == r.sends.messages.end() ? r.window.next_psn : r.sends.messages[message].first + offset / mtu;
+}
+
 } // namespace model::hca::requester

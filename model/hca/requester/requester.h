@@ -63,13 +63,23 @@ public:
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { responses_.set_host_order(host_order); }
     /// The queue pairs have gone: what was under way for them holds nobody up.
-    void reset() { queue_.reset(); }
+    void reset() {
+        queue_.reset();
+        windows_ = 0;
+    }
     /// Of the processing units.
     time::Account account() const { return queue_.account(); }
+    /// Of the windows of congestion control, one of each queue pair that was connected: busy while it holds a packet
+    /// back.
+    time::Account window_account() const;
 
 private:
+    void take_in(queue::QueuePair& qp, port::Packet& packet, port::Time at);
+    void learn(queue::QueuePair& qp, abi::Psn psn, abi::Psn oldest_before, port::Time at);
+
     const HcaConfig& config_;
     port::Time latency_; ///< of a packet that arrives, as the responder's
+    unsigned windows_ = 0;
     queue::Scheduler& scheduler_;
     const traces::Events& events_;
     Counters& counters_;

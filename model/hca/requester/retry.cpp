@@ -93,8 +93,9 @@ void Retry::expire(QueuePair& qp, port::Time at) {
     }
     if (r.window.oldest_psn == r.window.next_psn)
         return;
-    if (qp.paging.stops_sending())
-        return watch(qp, at); // nothing can be sent again before the page is there, so the time-out starts afresh
+    // Nothing can be sent again before the page is there, or the pause is over, so the time-out starts afresh.
+    if (qp.paging.stops_sending() || (r.congestion.control && r.congestion.control->is_silent(at)))
+        return watch(qp, at);
     const traces::Cause cause(report_.events, r.sends.messages.front().cause);
     ++report_.counters.timeouts;
     if (!is_adaptive(qp)) {
@@ -124,6 +125,8 @@ void Retry::go_back(QueuePair& qp, Psn psn, port::Time at) {
         break;
     }
     r.position.since_request = 0;
+    if (r.congestion.round_trips) [[unlikely]]
+        r.congestion.round_trips->repeat_from(psn);
     scheduler_.add(qp);
     watch(qp, at);
 }
@@ -142,11 +145,17 @@ void Retry::try_again(QueuePair& qp, Psn psn, traces::RetryReason reason, port::
     auto& r = qp.requester;
     ++report_.counters.retries;
     report_.events.emit(at, traces::Retried{qp.number.value, psn.value, r.retry.retries_left, reason});
+    const bool is_timeout = reason == traces::RetryReason("timeout");
+    if (auto* control = r.congestion.control.get(); control != nullptr) [[unlikely]] {
+        const auto window = control->window();
+        control->lost(is_timeout ? congestion::Loss::timeout : congestion::Loss::refused, at);
+        report_.counters.window_cuts += control->window() < window;
+    }
     qp.timer.deadline = port::never;
     // An answer that found no page is asked for when the page is there, and not before.
     r.retry.asked_again = qp.paging.stops_sending();
     r.retry.repeat_packets = packets;
-    if (is_selective_ && reason != traces::RetryReason("timeout"))
+    if (is_selective_ && !is_timeout)
         repeat(qp, psn, at);
     else
         go_back(qp, psn, at);
@@ -158,10 +167,7 @@ void Retry::repeat(QueuePair& qp, Psn psn, port::Time at) {
     auto& r = qp.requester;
     const auto message = r.retry.repeats ? r.retry.resume_message : r.position.message;
     const auto offset = r.retry.repeats ? r.retry.resume_offset : r.position.offset;
-    const auto next = message == r.sends.messages.end()
-                          ? r.window.next_psn
-                          : r.sends.messages[message].first + offset / qp.attributes.mtu_bytes();
-    if (!psn.is_before(next))
+    if (!psn.is_before(psn_at(r, message, offset, qp.attributes.mtu_bytes())))
         return watch(qp, at);
     go_back(qp, psn, at);
     r.retry.repeats = true;

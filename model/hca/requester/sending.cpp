@@ -5,6 +5,7 @@
 #include "model/wire/builder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace model::hca::requester {
 
@@ -15,7 +16,7 @@ bool Sending::advance(QueuePair& qp, std::int64_t& bytes, port::Time at) {
     while (bytes > 0) {
         if (!qp.can_send() || r.retry.waits_rnr || qp.paging.stops_sending())
             return false;
-        if (r.pace && has_to_wait(r, at)) [[unlikely]]
+        if (r.congestion.control && has_to_wait(qp, at)) [[unlikely]]
             return false;
         const auto asked = std::max({at, r.sends.known_at(), qp.context_at, r.heard_at});
         if (!queue_.load(qp, asked))
@@ -33,16 +34,54 @@ bool Sending::advance(QueuePair& qp, std::int64_t& bytes, port::Time at) {
     return true;
 }
 
-/// Whether the next packet of a queue pair that was slowed down is not due yet. It has a turn then.
-bool Sending::has_to_wait(queue::RequesterState& r, port::Time at) {
-    if (r.pace->is_over(at)) {
-        r.pace.reset();
+/// Whether the window of a queue pair takes one more packet. When no answer is to come that could open it, one goes in
+/// any case, and asks for an answer.
+static bool has_room(const QueuePair& qp) {
+    const auto& r = qp.requester;
+    const auto next = psn_at(r, r.position.message, r.position.offset, qp.attributes.mtu_bytes());
+    const auto in_flight = next - r.window.oldest_psn;
+    return in_flight + 1 <= r.congestion.control->window() ||
+           !r.congestion.round_trips->is_waiting(r.window.oldest_psn);
+}
+
+/// Whether the next packet of a queue pair that was slowed down is not due yet. It has a turn then, or when an answer
+/// comes.
+bool Sending::has_to_wait(QueuePair& qp, port::Time at) {
+    auto& r = qp.requester;
+    auto& own = r.congestion;
+    if (own.control->is_over(at)) {
+        own.control.reset();
         return false;
     }
-    if (r.pace->next(at) <= at)
-        return false;
-    r.rests_until = r.pace->asks_again();
-    return true;
+    const bool is_early = own.control->next(at) > at;
+    if (is_early)
+        r.rests_until = own.control->asks_again();
+    if (!own.round_trips)
+        return is_early;
+    const bool has_work = r.position.message != r.sends.messages.end() || r.sends.fetched != r.sends.producer;
+    if (has_work && (is_early || !has_room(qp))) {
+        own.held_since = std::min(own.held_since, at);
+        return true;
+    }
+    if (own.held_since != port::never) {
+        const auto span = at - std::exchange(own.held_since, port::never);
+        ++counters_.window_waits;
+        counters_.window_waited_ps += static_cast<std::uint64_t>(span.count());
+        longest_hold_ = std::max(longest_hold_, span);
+    }
+    return false;
+}
+
+void Sending::note_departure(QueuePair& qp, std::uint64_t bytes, abi::Psn psn, abi::Psn end, bool asks, port::Time at,
+                             port::Time gone) {
+    auto& r = qp.requester;
+    const auto packets = static_cast<std::uint32_t>(end - psn);
+    r.congestion.control->sent({.bytes = bytes, .packets = packets, .at = at});
+    if (!r.congestion.round_trips || !asks)
+        return;
+    const bool awaits_data = r.sends.messages[r.position.message].awaits_data; // answered from its first packet on
+    const auto last = end + abi::Psn::mask;
+    r.congestion.round_trips->asked(awaits_data ? psn : last, last, psn.is_before(r.window.unsent_psn), gone);
 }
 
 /// Packets that may go as one: those of this turn for which the port has room.
@@ -78,10 +117,13 @@ std::int64_t Sending::send(QueuePair& qp, port::Wire& wire, std::int64_t left, p
     out_.outbox.note(packet, *ready);
     if (!qp.service.is_reliable) [[unlikely]]
         leave_unreliably(qp, packet, wire, *ready);
-    if (qp.requester.pace) [[unlikely]]
-        qp.requester.pace->sent(wire::frames_length(packet), at);
+    const auto end = message.awaits_data ? message.next() : psn + packets;
+    const bool asks = packet.rdma().ack_request;
+    const auto bytes = r.congestion.control ? wire::frames_length(packet) : 0;
     const auto gone = wire.send(*ready);
-    if (const auto end = message.awaits_data ? message.next() : psn + packets; end.is_after(r.window.unsent_psn))
+    if (r.congestion.control) [[unlikely]]
+        note_departure(qp, bytes, psn, end, asks, at, gone);
+    if (end.is_after(r.window.unsent_psn))
         r.window.unsent_psn = end;
     position.offset = message.awaits_data ? message.length : position.offset + payload;
     if (position.offset >= message.length) {

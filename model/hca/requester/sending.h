@@ -35,11 +35,16 @@ public:
     /// Sends packets of this queue pair's messages until `bytes` are used up, of which it takes what it sends. True
     /// when there is more to send at once.
     bool advance(queue::QueuePair& qp, std::int64_t& bytes, port::Time at);
+    /// How long one queue pair has waited for its window at most.
+    port::Time longest_hold() const { return longest_hold_; }
 
 private:
     /// Sends one packet, or a train of no more than a turn of `left` bytes has; returns what the turn has used up.
     std::int64_t send(queue::QueuePair& qp, port::Wire& wire, std::int64_t left, port::Time at);
-    static bool has_to_wait(queue::RequesterState& r, port::Time at);
+    bool has_to_wait(queue::QueuePair& qp, port::Time at);
+    /// A packet of so many bytes with the sequence numbers [psn, end) was made at `at` and has left at `gone`.
+    static void note_departure(queue::QueuePair& qp, std::uint64_t bytes, abi::Psn psn, abi::Psn end, bool asks,
+                               port::Time at, port::Time gone);
     std::uint32_t longest_train(const queue::QueuePair& qp, const queue::Outstanding& message, const port::Wire& wire,
                                 std::int64_t left, port::Time at) const;
     void leave_unreliably(const queue::QueuePair& qp, port::Packet& packet, const port::Wire& wire, port::Time at);
@@ -52,6 +57,7 @@ private:
     Retirement& retirement_;
     Retry& retry_;
     Counters& counters_;
+    port::Time longest_hold_{};
 };
 
 } // namespace model::hca::requester

@@ -2,6 +2,7 @@
 
 #include "model/hca/queue/packets.h"
 #include "model/hca/responder/remote_access.h"
+#include "model/wire/builder.h"
 
 #include <algorithm>
 
@@ -29,6 +30,9 @@ bool AnswerSender::send(QueuePair& qp, std::int64_t& bytes, port::Time at) {
         if (!outlets_.of(qp).can_send(at))
             return true;
         auto& response = responses.front();
+        if (response.kind == Response::Kind::read && qp.requester.congestion.control && has_to_wait(qp, at))
+            [[unlikely]]
+            return false;
         const auto start = std::max({at, response.earliest, qp.context_at});
         const auto cause = outbox_.because(response.cause);
         auto sent = Sent::all;
@@ -44,6 +48,22 @@ bool AnswerSender::send(QueuePair& qp, std::int64_t& bytes, port::Time at) {
             return false;
     }
     return !responses.is_empty();
+}
+
+/// Whether the next packet of a READ response is not due yet. It is of the same flow as the requests of its queue pair,
+/// whose rate its CNPs have made lower. A window is of what this side asks for, and says nothing of it.
+bool AnswerSender::has_to_wait(QueuePair& qp, port::Time at) {
+    auto& own = qp.requester.congestion;
+    if (own.round_trips)
+        return false;
+    if (own.control->is_over(at)) {
+        own.control.reset();
+        return false;
+    }
+    if (own.control->next(at) <= at)
+        return false;
+    qp.requester.rests_until = own.control->asks_again();
+    return true;
 }
 
 /// Sends an answer that is one packet without payload.
@@ -65,6 +85,7 @@ AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, po
     auto& packet = outbox_.begin(qp, wire, response.psn);
     const auto length = std::min(response.remaining, qp.attributes.mtu_bytes());
     const bool is_last = length == response.remaining;
+    const auto begun = at;
     at = outbox_.enter_pipe(at);
     auto access = remote_access(qp, response.rkey, response.address, length, tpt::Access::remote_read, response.pd);
     access.may_wait = qp.can_receive();
@@ -81,6 +102,8 @@ AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, po
     head.operation = response.is_first ? (is_last ? Operation::read_response_only : Operation::read_response_first)
                                        : (is_last ? Operation::read_response_last : Operation::read_response_middle);
     counters_.payload_sent += length;
+    if (const auto& own = qp.requester.congestion; own.control && !own.round_trips) [[unlikely]]
+        own.control->sent({.bytes = wire::frame_length(packet), .at = begun});
     outbox_.send(wire, packet, *lent);
     response.is_first = false;
     response.psn += 1;

@@ -13,8 +13,8 @@ namespace model::hca::responder {
 class Notification {
 public:
     Notification(const HcaConfig& config, egress::Outlets& outlets, egress::Outbox& outbox, const Report& report)
-        : is_on_(config.controls_congestion()), interval_(config.dcqcn.min_time_between_cnps), outlets_(outlets),
-          outbox_(outbox), report_(report) {}
+        : is_on_(config.controls_congestion_by(congestion::Algorithm::dcqcn)),
+          interval_(config.dcqcn.min_time_between_cnps), outlets_(outlets), outbox_(outbox), report_(report) {}
 
     /// A packet of this connection came in at `at`.
     void notice(queue::QueuePair& qp, const port::Packet& packet, port::Time at) {
