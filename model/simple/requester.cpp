@@ -291,7 +291,8 @@ void Requester::take_response(QueuePair& qp, const port::Packet& packet, Time at
     const auto there = read.received * qp.mtu;
     const auto bytes = std::min(qp.mtu, read.length - there);
     advance_to(qp, due, at);
-    if (packet.payload.size() != bytes || head.traits().is_last != (read.received + 1 == read.packets))
+    const bool is_begun = read.received != 0 || head.traits().is_first; // a response begins with its first packet
+    if (!is_begun || packet.payload.size() != bytes || head.traits().is_last != (read.received + 1 == read.packets))
         return fail(qp, Outcome::bad_response, at);
     if (regions_.check(read.key, read.address + there, bytes, qp.pd, Right::local_write))
         return fail(qp, Outcome::local_protection_error, at);
