@@ -68,14 +68,14 @@ std::span<const SwitchAgent::Attribute> SwitchAgent::attributes() {
     return table;
 }
 
-bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress) {
+bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress, port::Time at) {
     const abi::View<MadHeader> header(mad.first<MadHeader::size>());
     const auto method = static_cast<MadMethod>(header.get<"method">());
     if (method != MadMethod::get && method != MadMethod::set)
         return false;
     const abi::View<Smp> smp(mad);
     const auto shown = smp.get<"mkey">();
-    if (!management::admits(ports_[0], method, shown))
+    if (!management::admits(ports_[0], method, shown, at))
         return false;
     const Call call{header.get<"attr_mod">(), ingress};
     const auto status =
@@ -143,7 +143,9 @@ MadStatus SwitchAgent::get_port_info(const Call& call, Data data) {
     const abi::View<PortInfo> info(data.first<PortInfo::size>());
     management::describe(ports_[number], config_.rate_gbps, info, abi::View<PortInfoExtended>(data));
     info.set<"local_port_num">(static_cast<std::uint8_t>(call.ingress)).set<"guid_cap">(std::uint8_t{1});
-    if (number != 0) // port 0 has no queue
+    if (number == 0) // the key is the switch's, and so are those that were wrong
+        info.set<"mkey_violations">(management::counted(ports_[0].m_key_violations, bad_keys_forgiven_));
+    else // port 0 has no queue
         info.set<"hoq_life">(lifetimes_[number].hoq_life).set<"vl_stall_count">(lifetimes_[number].vl_stall_count);
     return MadStatus::ok;
 }
@@ -154,6 +156,8 @@ MadStatus SwitchAgent::set_port_info(const Call& call, Data data) {
         return MadStatus::bad_value;
     const abi::ConstView<PortInfo> wanted(data.first<PortInfo::size>());
     const auto status = management::take_over(ports_[number], wanted, number != 0);
+    if (status == MadStatus::ok && number == 0 && wanted.get<"mkey_violations">() == 0)
+        bad_keys_forgiven_ = ports_[0].m_key_violations;
     if (status == MadStatus::ok)
         lifetimes_[number] = {.hoq_life = static_cast<std::uint8_t>(wanted.get<"hoq_life">()),
                               .vl_stall_count = static_cast<std::uint8_t>(wanted.get<"vl_stall_count">())};
