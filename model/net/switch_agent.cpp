@@ -59,7 +59,7 @@ std::span<const SwitchAgent::Attribute> SwitchAgent::attributes() {
         Attribute{SmAttribute::switch_info, &S::get_switch_info, &S::set_switch_info},
         Attribute{SmAttribute::guid_info, &S::get_guid_info, nullptr},
         Attribute{SmAttribute::port_info, &S::get_port_info, &S::set_port_info},
-        Attribute{SmAttribute::pkey_table, &S::get_pkeys, &S::keep_nothing},
+        Attribute{SmAttribute::pkey_table, &S::get_pkeys, &S::set_pkeys},
         Attribute{SmAttribute::sl_to_vl, &S::get_nothing, &S::keep_nothing},
         Attribute{SmAttribute::vl_arbitration, &S::get_nothing, &S::keep_nothing},
         Attribute{SmAttribute::linear_forwarding, &S::get_linear, &S::set_linear},
@@ -131,8 +131,9 @@ MadStatus SwitchAgent::set_switch_info(const Call&, Data data) {
 }
 
 MadStatus SwitchAgent::get_guid_info(const Call& call, Data data) {
-    if (call.modifier == 0)
-        abi::store<std::uint64_t, std::endian::big>(data.data(), config_.guid);
+    if (call.modifier != 0) // GUIDCap is 1
+        return MadStatus::bad_value;
+    abi::store<std::uint64_t, std::endian::big>(data.data(), config_.guid);
     return MadStatus::ok;
 }
 
@@ -214,15 +215,23 @@ MadStatus SwitchAgent::set_multicast(const Call& call, Data data) {
     return MadStatus::ok;
 }
 
+/// IBA 14.2.5.7: the lower half names a block of 32 P_Keys, of which there is one, the upper half a port.
+bool SwitchAgent::has_pkeys(const Call& call) const {
+    return (call.modifier & 0xffff) == 0 && call.modifier >> 16 <= port_count();
+}
+
 MadStatus SwitchAgent::get_pkeys(const Call& call, Data data) {
-    if ((call.modifier & 0xffff) == 0)
-        abi::store<std::uint16_t, std::endian::big>(data.data(), 0xffff);
+    if (!has_pkeys(call))
+        return MadStatus::bad_value;
+    abi::store<std::uint16_t, std::endian::big>(data.data(), 0xffff);
     return MadStatus::ok;
 }
 
+MadStatus SwitchAgent::set_pkeys(const Call& call, Data) {
+    return has_pkeys(call) ? MadStatus::ok : MadStatus::bad_value; // partitions are not enforced
+}
+
 MadStatus SwitchAgent::get_nothing(const Call&, Data) { return MadStatus::ok; }
-MadStatus SwitchAgent::keep_nothing(const Call&, Data) {
-    return MadStatus::ok;
-} // one lane, no enforcement of partitions
+MadStatus SwitchAgent::keep_nothing(const Call&, Data) { return MadStatus::ok; } // one lane
 
 } // namespace model::net

@@ -83,7 +83,9 @@ private:
     abi::wire::MadStatus set_linear(const Call& call, Data data);
     abi::wire::MadStatus get_multicast(const Call& call, Data data);
     abi::wire::MadStatus set_multicast(const Call& call, Data data);
+    bool has_pkeys(const Call& call) const;
     abi::wire::MadStatus get_pkeys(const Call& call, Data data);
+    abi::wire::MadStatus set_pkeys(const Call& call, Data data);
     abi::wire::MadStatus get_nothing(const Call& call, Data data);
     abi::wire::MadStatus keep_nothing(const Call& call, Data data);
 

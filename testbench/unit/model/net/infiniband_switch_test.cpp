@@ -177,6 +177,23 @@ TEST_CASE("the subnet manager's tables, read back", "[unit][switch][smp]") {
     CHECK(Bench::status(m) == static_cast<unsigned>(MadStatus::bad_attribute));
 }
 
+TEST_CASE("a block of P_Keys or GUIDs, or a port, that a switch does not have is a bad value", "[unit][switch][smp]") {
+    Bench bench;
+    const auto get = [&](SmAttribute attribute, std::uint32_t modifier, MadMethod method = MadMethod::get) {
+        auto m = Bench::mad(attribute, modifier, method);
+        bench.exchange<PortInfo>(m);
+        return Bench::status(m);
+    };
+    constexpr auto bad_value = static_cast<unsigned>(MadStatus::bad_value);
+    CHECK(get(SmAttribute::pkey_table, 0) == 0);
+    CHECK(get(SmAttribute::pkey_table, 4u << 16) == 0);
+    CHECK(get(SmAttribute::pkey_table, 5u << 16) == bad_value); // four ports
+    CHECK(get(SmAttribute::pkey_table, 1) == bad_value);        // 32 P_Keys are one block
+    CHECK(get(SmAttribute::pkey_table, 1, MadMethod::set) == bad_value);
+    CHECK(get(SmAttribute::guid_info, 0) == 0);
+    CHECK(get(SmAttribute::guid_info, 1) == bad_value);
+}
+
 TEST_CASE("ports come up step by step, and one without a cable not at all", "[unit][switch][smp]") {
     Bench bench;
     const auto set = [&](unsigned port, PortState state) {
