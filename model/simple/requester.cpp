@@ -266,7 +266,7 @@ void Requester::acknowledge(QueuePair& qp, Psn psn, std::uint8_t syndrome, std::
     case abi::wire::NakCode::invalid_request: return fail(qp, Outcome::remote_invalid_request, at);
     case abi::wire::NakCode::remote_access_error: return fail(qp, Outcome::remote_access_error, at);
     case abi::wire::NakCode::remote_operational_error: return fail(qp, Outcome::remote_operation_error, at);
-    default: return; // reserved, or of another service
+    default: return fail(qp, Outcome::bad_response, at); // reserved, or of another service
     }
 }
 

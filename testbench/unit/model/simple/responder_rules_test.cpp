@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -162,6 +163,58 @@ TEST_CASE("a gap is refused once by the simple HCA, with the number that is miss
     REQUIRE(answers.size() == 2);
     CHECK(answers[0].aeth.syndrome == abi::wire::ack_syndrome());
     CHECK(answers[1].psn == abi::Psn{1});
+}
+
+namespace {
+/// A WRITE of one packet under way, whose number is 0, and its completion when it has ended.
+struct OneWrite : Bench {
+    OneWrite() {
+        const abi::View<Descriptor> descriptor(std::span(host.memory.at(0x20000), 64));
+        descriptor.set<"operation">(Operation::write)
+            .set<"is_signaled">(true)
+            .set<"address">(0x5000)
+            .set<"key">(key.value)
+            .set<"length">(16);
+        write(doorbells_offset + qpn * 8, 1);
+        run(clock.now() + 10us);
+    }
+    std::optional<Outcome> answer(std::uint32_t psn, std::uint8_t syndrome) {
+        auto& wire = link.end(1);
+        auto& packet = wire.next();
+        packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
+        packet.path.destination_mac = sw::verbs::mac_of(0x02'00'00'00'00'01u);
+        auto& head = packet.rdma();
+        head.operation = WireOperation::acknowledge;
+        head.destination = abi::Qpn{qpn};
+        head.pkey = 0xffff;
+        head.psn = abi::Psn{psn};
+        head.aeth = {.syndrome = syndrome, .msn = 1};
+        wire.send(clock.now());
+        run(clock.now() + 10us);
+        const abi::ConstView<Completion> first(std::span<const std::byte>(host.memory.at(0x10000), 32));
+        return first.get<"phase">() == 1 ? std::optional(first.get<"outcome">()) : std::nullopt;
+    }
+};
+} // namespace
+
+TEST_CASE("a NAK with a reserved code is a bad response to the simple HCA", "[unit][simple][bad]") {
+    for (const std::uint8_t code : {5, 31})
+        CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(static_cast<NakCode>(code))) == Outcome::bad_response);
+    CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(NakCode::invalid_request)) == Outcome::remote_invalid_request);
+    CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(NakCode::remote_access_error)) == Outcome::remote_access_error);
+    CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(NakCode::remote_operational_error)) ==
+          Outcome::remote_operation_error);
+}
+
+TEST_CASE("an answer to what was never sent, or is acknowledged, is a ghost to the simple HCA", "[unit][simple][bad]") {
+    OneWrite bench;
+    CHECK_FALSE(bench.answer(1, abi::wire::ack_syndrome()));
+    CHECK_FALSE(bench.answer(1, abi::wire::nak_syndrome(NakCode::invalid_request)));
+    CHECK_FALSE(bench.answer(abi::Psn::mask, abi::wire::nak_syndrome(NakCode::invalid_request)));
+    CHECK(bench.answer(0, abi::wire::ack_syndrome()) == Outcome::success);
+    bench.answer(0, abi::wire::nak_syndrome(NakCode::invalid_request));
+    CHECK(bench.run_with(Command::query_qp, bench.qpn) == Status::ok);
+    CHECK(bench.result() == 1);
 }
 
 TEST_CASE("a READ response that does not begin with its first packet fails the READ of the simple HCA",
