@@ -236,7 +236,9 @@ TEST_CASE("a frame to a group of neighbours goes no further than the first switc
           "[unit][switch][plain frame]") {
     harness::TestClock clock;
     std::array<harness::Kept, 3> out;
-    net::EthernetSwitch fabric({.ports = 2}, clock, {});
+    net::EthernetSwitchConfig config;
+    config.ports = 2;
+    net::EthernetSwitch fabric(config, clock, {});
     for (const unsigned port : {1u, 2u})
         fabric.connect(port, out[port]);
     // Spanning tree, pause, LLDP, the last one, and the first of other groups
