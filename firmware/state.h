@@ -114,12 +114,12 @@ public:
     std::optional<abi::Eqn> command_eq;
     PortSettings port;
     model::management::PerformanceAgent performance{1, 1};
-    Traffic cleared; ///< of the counters of the vport
-    std::uint64_t m_key_violations = 0;
+    Traffic cleared;     ///< of the counters of the vport
     Violations forgiven; ///< those that PortInfo counts no more
     management::Traps traps;
     Violations violations() const {
-        return {m_key_violations, hca.counters().pkey_violations, hca.counters().qkey_violations};
+        return {port.infiniband.managed.m_key_violations, hca.counters().pkey_violations,
+                hca.counters().qkey_violations};
     }
 
 private:

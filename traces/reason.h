@@ -105,6 +105,8 @@ inline constexpr auto reasons = std::to_array<std::string_view>({
     "no room in the switch",
     "too long at the head of its queue",
     "a lane that has stalled",
+    "longer than the MTU of the next link",
+    "a group that ends at the first bridge",
 });
 
 using Reason = OneOf<reasons>;

@@ -19,11 +19,10 @@ bool process(State& state, Mad request, Answer answer, const Keys& keys, model::
     if (asked.get<"base_version">() != mad_base_version || asked.get<"class_version">() != 1) {
         status = MadStatus::bad_version;
     } else if (is_subnet) {
-        const auto& port = state.port.infiniband.managed;
+        auto& port = state.port.infiniband.managed;
         const auto shown = abi::ConstView<Smp>(request).get<"mkey">();
         if (!keys.ignore_m_key &&
-            !model::management::admits(port, static_cast<MadMethod>(asked.get<"method">()), shown)) {
-            ++state.m_key_violations;
+            !model::management::admits(port, static_cast<MadMethod>(asked.get<"method">()), shown, at)) {
             state.traps.bad_m_key(request, at);
             return false;
         }

@@ -76,10 +76,7 @@ MadStatus set_pkeys(const Call& call, Data in) {
     return MadStatus::ok;
 }
 
-/// A counter of PortInfo stops at its largest value.
-constexpr std::uint16_t counted(std::uint64_t total, std::uint64_t forgiven) {
-    return static_cast<std::uint16_t>(std::min<std::uint64_t>(total - forgiven, 0xffff));
-}
+using model::management::counted;
 
 MadStatus get_port_info(const Call& call, Data out) {
     if (model::management::port_of(call.modifier) > 1)

@@ -2,6 +2,8 @@
 
 #include "model/management/link_rate.h"
 
+#include <chrono>
+
 namespace model::management {
 
 using namespace abi::wire;
@@ -54,8 +56,22 @@ void describe(const ManagedPort& port, double gbps, abi::View<PortInfo> out, abi
         .set<"link_speed_ext_enabled">(speed.extended_supported);
 }
 
-bool admits(const ManagedPort& port, MadMethod method, std::uint64_t shown) {
-    return port.m_key == 0 || shown == port.m_key || (method == MadMethod::get && port.m_key_protect <= 1);
+bool admits(ManagedPort& port, MadMethod method, std::uint64_t shown, port::Time at) {
+    if (port.m_key_lease_ends <= at) {
+        port.m_key_lease_ends = port::never;
+        port.m_key_protect = 0;
+    }
+    if (port.m_key == 0 || shown == port.m_key) {
+        port.m_key_lease_ends = port::never;
+        return true;
+    }
+    if (method == MadMethod::get && port.m_key_protect <= 1)
+        return true;
+    ++port.m_key_violations;
+    // A lease of 0 never ends.
+    if (port.m_key_lease != 0 && port.m_key_lease_ends == port::never)
+        port.m_key_lease_ends = at + std::chrono::seconds{port.m_key_lease};
+    return false;
 }
 
 bool conceals_key(const ManagedPort& port, std::uint64_t shown) {

@@ -4,7 +4,9 @@
 
 #include "abi/prm/vport.h"
 #include "abi/wire/mad.h"
+#include "model/port/time.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace model::management {
@@ -25,6 +27,8 @@ struct ManagedPort {
     std::uint8_t neighbor_mtu = abi::wire::mtu_4096, operational_vls = abi::wire::vl_0;
     abi::prm::PortState state = abi::prm::PortState::down;
     LinkControl link{};
+    std::uint64_t m_key_violations = 0;        ///< since it was built
+    port::Time m_key_lease_ends = port::never; ///< the protection ends then, unless its manager comes before
 };
 
 abi::prm::PortPhysicalState physical_state(const ManagedPort& port);
@@ -38,9 +42,16 @@ std::uint32_t speed_capabilities(double gbps);
 void describe(const ManagedPort& port, double gbps, abi::View<abi::wire::PortInfo> out,
               abi::View<abi::wire::PortInfoExtended> extended);
 
+/// Bytes of an MTU as PortInfo has it, 1 for 256 to 5 for 4096 (IBA 14.2.5.6).
+constexpr std::uint32_t bytes_of_mtu(std::uint8_t code) { return 128u << code; }
 /// Whether a manager that shows this M_Key may do so: whoever cannot show the right one may read up to level 1 of the
-/// protection (IBA 14.2.4.1).
-bool admits(const ManagedPort& port, abi::wire::MadMethod method, std::uint64_t shown);
+/// protection. One that may not is counted, and begins the lease: when no manager with the key has come until it ends,
+/// the protection ends, so that another manager can take over where the first one is gone (IBA 14.2.4.1).
+bool admits(ManagedPort& port, abi::wire::MadMethod method, std::uint64_t shown, port::Time at);
+/// What a counter of bad keys says: those since a manager set it to 0, and no more than it holds.
+constexpr std::uint16_t counted(std::uint64_t total, std::uint64_t forgiven) {
+    return static_cast<std::uint16_t>(std::min<std::uint64_t>(total - forgiven, 0xffff));
+}
 /// At level 1 PortInfo does not tell the key to whoever cannot show it.
 bool conceals_key(const ManagedPort& port, std::uint64_t shown);
 

@@ -4,7 +4,9 @@
 #include "model/wire/parser.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace model::net {
@@ -19,6 +21,14 @@ std::uint64_t number_of(const port::MacAddress& mac) {
     return number;
 }
 bool is_group(const port::MacAddress& mac) { return (mac[0] & std::byte{1}) != std::byte{0}; }
+/// 01-80-C2-00-00-00 to 0F, of protocols between neighbours (spanning trees, pauses, LACP, LLDP), which no bridge
+/// forwards (IEEE 802.1Q 8.6.3).
+bool is_of_this_link(const port::MacAddress& mac) {
+    constexpr std::array<std::uint8_t, 5> reserved{0x01, 0x80, 0xc2, 0x00, 0x00};
+    return std::ranges::equal(std::span(mac).first<5>(), reserved, {},
+                              [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); }) &&
+           std::to_integer<unsigned>(mac[5]) < 0x10;
+}
 
 /// Addresses of any frame.
 struct Addresses {
@@ -70,6 +80,10 @@ void EthernetSwitch::receive(unsigned ingress, port::Packet& packet, port::Time 
     if (!is_whole(from, packet, at))
         return;
     const auto [to, sender] = addresses_of(packet);
+    if (is_of_this_link(to)) {
+        ++from.counters.unroutable;
+        return drop(packet, "a group that ends at the first bridge", at);
+    }
     if (!is_group(sender) && !ways_.contains(number_of(sender)) && learned_.size() < most_learned)
         learned_[number_of(sender)] = static_cast<std::uint8_t>(ingress);
     const auto egress = is_group(to) ? 0 : way_of(to, packet);

@@ -86,7 +86,18 @@ void InfinibandSwitch::route(unsigned ingress, port::Packet& packet, port::Time 
         ++ports_[egress].discarded;
         return drop(packet, "the port is not armed", at);
     }
+    if (is_too_long(egress, packet, at))
+        return;
     send_or_keep(egress, packet, at);
+}
+
+/// A packet longer than what the other end of the cable takes is discarded (IBA 16.1.3.5, PortXmitDiscards).
+bool InfinibandSwitch::is_too_long(unsigned egress, const port::Packet& packet, port::Time at) {
+    if (packet.payload.size() <= agent_.mtu_bytes(egress)) [[likely]]
+        return false;
+    ++ports_[egress].discarded;
+    drop(packet, "longer than the MTU of the next link", at);
+    return true;
 }
 
 /// The port by which a packet leaves. Of equal ways whose links carry data the one with the shortest queue, then with
@@ -125,7 +136,8 @@ unsigned InfinibandSwitch::way_of(unsigned ingress, const port::Packet& packet, 
 void InfinibandSwitch::flood(unsigned ingress, port::Packet& packet, port::Time at) {
     const auto members = agent_.group(packet.path.destination_lid);
     for (unsigned egress = 1; egress < ports_.size(); ++egress)
-        if (egress != ingress && members >> egress & 1 && is_port(egress) && agent_.carries_data(egress))
+        if (egress != ingress && members >> egress & 1 && is_port(egress) && agent_.carries_data(egress) &&
+            !is_too_long(egress, packet, at))
             send_or_keep(egress, packet, at);
 }
 
@@ -136,7 +148,7 @@ void InfinibandSwitch::manage(unsigned ingress, port::Packet& packet, port::Time
         return drop(packet, "no management datagram", at);
     if (management::class_of(*mad) == MadClass::subnet_directed_route)
         return manage_on_route(ingress, packet, at);
-    if (management::class_of(*mad) != MadClass::subnet_lid_routed || !agent_.process(*mad, ingress))
+    if (management::class_of(*mad) != MadClass::subnet_lid_routed || !agent_.process(*mad, ingress, at))
         return drop(packet, "no agent for this datagram", at);
     management::put(*mad, packet);
     management::reverse(packet);
@@ -158,7 +170,7 @@ void InfinibandSwitch::manage_on_route(unsigned ingress, port::Packet& packet, p
     if (step.kind == management::Step::Kind::drop)
         return drop(packet, *step.why, at);
     if (step.kind == management::Step::Kind::answer) {
-        if (!agent_.process(mad, ingress))
+        if (!agent_.process(mad, ingress, at))
             return drop(packet, "no agent for this datagram", at);
         management::turn_back(mad);
     }

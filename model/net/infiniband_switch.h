@@ -109,6 +109,7 @@ private:
     void receive(unsigned ingress, port::Packet& packet, port::Time at);
     void handle(unsigned ingress, port::Packet& packet, port::Time at);
     void route(unsigned ingress, port::Packet& packet, port::Time at);
+    bool is_too_long(unsigned egress, const port::Packet& packet, port::Time at);
     unsigned way_of(unsigned ingress, const port::Packet& packet, port::Time at);
     void flood(unsigned ingress, port::Packet& packet, port::Time at);
     void manage(unsigned ingress, port::Packet& packet, port::Time at);

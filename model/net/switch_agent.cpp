@@ -59,7 +59,7 @@ std::span<const SwitchAgent::Attribute> SwitchAgent::attributes() {
         Attribute{SmAttribute::switch_info, &S::get_switch_info, &S::set_switch_info},
         Attribute{SmAttribute::guid_info, &S::get_guid_info, nullptr},
         Attribute{SmAttribute::port_info, &S::get_port_info, &S::set_port_info},
-        Attribute{SmAttribute::pkey_table, &S::get_pkeys, &S::keep_nothing},
+        Attribute{SmAttribute::pkey_table, &S::get_pkeys, &S::set_pkeys},
         Attribute{SmAttribute::sl_to_vl, &S::get_nothing, &S::keep_nothing},
         Attribute{SmAttribute::vl_arbitration, &S::get_nothing, &S::keep_nothing},
         Attribute{SmAttribute::linear_forwarding, &S::get_linear, &S::set_linear},
@@ -68,14 +68,14 @@ std::span<const SwitchAgent::Attribute> SwitchAgent::attributes() {
     return table;
 }
 
-bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress) {
+bool SwitchAgent::process(std::span<std::byte, mad_bytes> mad, unsigned ingress, port::Time at) {
     const abi::View<MadHeader> header(mad.first<MadHeader::size>());
     const auto method = static_cast<MadMethod>(header.get<"method">());
     if (method != MadMethod::get && method != MadMethod::set)
         return false;
     const abi::View<Smp> smp(mad);
     const auto shown = smp.get<"mkey">();
-    if (!management::admits(ports_[0], method, shown))
+    if (!management::admits(ports_[0], method, shown, at))
         return false;
     const Call call{header.get<"attr_mod">(), ingress};
     const auto status =
@@ -131,8 +131,9 @@ MadStatus SwitchAgent::set_switch_info(const Call&, Data data) {
 }
 
 MadStatus SwitchAgent::get_guid_info(const Call& call, Data data) {
-    if (call.modifier == 0)
-        abi::store<std::uint64_t, std::endian::big>(data.data(), config_.guid);
+    if (call.modifier != 0) // GUIDCap is 1
+        return MadStatus::bad_value;
+    abi::store<std::uint64_t, std::endian::big>(data.data(), config_.guid);
     return MadStatus::ok;
 }
 
@@ -143,7 +144,9 @@ MadStatus SwitchAgent::get_port_info(const Call& call, Data data) {
     const abi::View<PortInfo> info(data.first<PortInfo::size>());
     management::describe(ports_[number], config_.rate_gbps, info, abi::View<PortInfoExtended>(data));
     info.set<"local_port_num">(static_cast<std::uint8_t>(call.ingress)).set<"guid_cap">(std::uint8_t{1});
-    if (number != 0) // port 0 has no queue
+    if (number == 0) // the key is the switch's, and so are those that were wrong
+        info.set<"mkey_violations">(management::counted(ports_[0].m_key_violations, bad_keys_forgiven_));
+    else // port 0 has no queue
         info.set<"hoq_life">(lifetimes_[number].hoq_life).set<"vl_stall_count">(lifetimes_[number].vl_stall_count);
     return MadStatus::ok;
 }
@@ -154,6 +157,8 @@ MadStatus SwitchAgent::set_port_info(const Call& call, Data data) {
         return MadStatus::bad_value;
     const abi::ConstView<PortInfo> wanted(data.first<PortInfo::size>());
     const auto status = management::take_over(ports_[number], wanted, number != 0);
+    if (status == MadStatus::ok && number == 0 && wanted.get<"mkey_violations">() == 0)
+        bad_keys_forgiven_ = ports_[0].m_key_violations;
     if (status == MadStatus::ok)
         lifetimes_[number] = {.hoq_life = static_cast<std::uint8_t>(wanted.get<"hoq_life">()),
                               .vl_stall_count = static_cast<std::uint8_t>(wanted.get<"vl_stall_count">())};
@@ -210,15 +215,23 @@ MadStatus SwitchAgent::set_multicast(const Call& call, Data data) {
     return MadStatus::ok;
 }
 
+/// IBA 14.2.5.7: the lower half names a block of 32 P_Keys, of which there is one, the upper half a port.
+bool SwitchAgent::has_pkeys(const Call& call) const {
+    return (call.modifier & 0xffff) == 0 && call.modifier >> 16 <= port_count();
+}
+
 MadStatus SwitchAgent::get_pkeys(const Call& call, Data data) {
-    if ((call.modifier & 0xffff) == 0)
-        abi::store<std::uint16_t, std::endian::big>(data.data(), 0xffff);
+    if (!has_pkeys(call))
+        return MadStatus::bad_value;
+    abi::store<std::uint16_t, std::endian::big>(data.data(), 0xffff);
     return MadStatus::ok;
 }
 
+MadStatus SwitchAgent::set_pkeys(const Call& call, Data) {
+    return has_pkeys(call) ? MadStatus::ok : MadStatus::bad_value; // partitions are not enforced
+}
+
 MadStatus SwitchAgent::get_nothing(const Call&, Data) { return MadStatus::ok; }
-MadStatus SwitchAgent::keep_nothing(const Call&, Data) {
-    return MadStatus::ok;
-} // one lane, no enforcement of partitions
+MadStatus SwitchAgent::keep_nothing(const Call&, Data) { return MadStatus::ok; } // one lane
 
 } // namespace model::net

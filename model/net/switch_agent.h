@@ -8,6 +8,7 @@
 #include "model/management/port_info.h"
 #include "model/net/lifetime_config.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,7 +32,7 @@ public:
     explicit SwitchAgent(const SwitchAgentConfig& config);
 
     /// Carries out a Get or Set that came in at `ingress` and makes `mad` its answer. False: nothing answers this.
-    bool process(std::span<std::byte, abi::wire::mad_bytes> mad, unsigned ingress);
+    bool process(std::span<std::byte, abi::wire::mad_bytes> mad, unsigned ingress, port::Time at);
 
     /// The link of port `number` is up, as when something is plugged in, or gone.
     void link_changed(unsigned number, bool is_up);
@@ -48,9 +49,17 @@ public:
     bool carries_data(unsigned number) const { return ports_[number].state >= abi::prm::PortState::armed; }
     /// How long packets may wait at port `number`, as it was set last.
     const LifetimeConfig& lifetime(unsigned number) const { return lifetimes_[number]; }
-    /// The port by which packets to a unicast LID leave; no_port when there is none.
-    std::uint8_t route(std::uint16_t to) const { return to < linear_.size() ? linear_[to] : no_port; }
-    void set_route(std::uint16_t to, std::uint8_t port) { linear_[to] = port; }
+    /// The port by which packets to a unicast LID leave; no_port when there is none, or when the LID is beyond
+    /// LinearFDBTop, whatever the table says there (IBA 14.2.5.4).
+    std::uint8_t route(std::uint16_t to) const {
+        return to <= linear_top_ && to < linear_.size() ? linear_[to] : no_port;
+    }
+    void set_route(std::uint16_t to, std::uint8_t port) {
+        linear_[to] = port;
+        linear_top_ = std::max(linear_top_, to);
+    }
+    /// The longest payload that port `number` may send: NeighborMTU, as it was set last (IBA 14.2.5.6).
+    std::uint32_t mtu_bytes(unsigned number) const { return management::bytes_of_mtu(ports_[number].neighbor_mtu); }
     /// Ports of a multicast LID, one bit each.
     std::uint64_t group(std::uint16_t to) const;
     /// Sends every multicast LID to all of `ports`, a bit each, since without a subnet manager nobody knows the
@@ -74,7 +83,9 @@ private:
     abi::wire::MadStatus set_linear(const Call& call, Data data);
     abi::wire::MadStatus get_multicast(const Call& call, Data data);
     abi::wire::MadStatus set_multicast(const Call& call, Data data);
+    bool has_pkeys(const Call& call) const;
     abi::wire::MadStatus get_pkeys(const Call& call, Data data);
+    abi::wire::MadStatus set_pkeys(const Call& call, Data data);
     abi::wire::MadStatus get_nothing(const Call& call, Data data);
     abi::wire::MadStatus keep_nothing(const Call& call, Data data);
 
@@ -86,6 +97,7 @@ private:
     std::uint16_t linear_top_ = 0;
     std::uint8_t life_time_ = 18;
     bool has_port_change_ = true;
+    std::uint64_t bad_keys_forgiven_ = 0; ///< M_Keys that were wrong, which PortInfo counts no more
 };
 
 } // namespace model::net

@@ -42,8 +42,10 @@ struct Answer {
     abi::Psn psn{};
     std::uint8_t syndrome = 0;
     bool is_read = false;
+    bool is_repeat = false; ///< asked for again, which does not count against READs that are asked for the first time
     port::Time ready{};
     std::uint32_t msn = 0;
+    bool is_new_read() const { return is_read && !is_repeat; }
     bool is_acknowledgement() const {
         return !is_read && abi::wire::kind_of(syndrome) == abi::wire::SyndromeKind::acknowledge;
     }
@@ -145,7 +147,7 @@ struct QueuePair {
     std::uint32_t msn = 0;
     Arriving arriving{};
     bool has_refused_sequence = false; ///< a NAK for `expected` is out
-    std::uint32_t reads_owed = 0;      ///< among the answers
+    std::uint32_t reads_owed = 0;      ///< among the answers, without those that are repeated
     Answers answers;
     port::Time answered{}; ///< when the last of them was ready: they stay in order
 

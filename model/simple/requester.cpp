@@ -266,7 +266,7 @@ void Requester::acknowledge(QueuePair& qp, Psn psn, std::uint8_t syndrome, std::
     case abi::wire::NakCode::invalid_request: return fail(qp, Outcome::remote_invalid_request, at);
     case abi::wire::NakCode::remote_access_error: return fail(qp, Outcome::remote_access_error, at);
     case abi::wire::NakCode::remote_operational_error: return fail(qp, Outcome::remote_operation_error, at);
-    default: return; // reserved, or of another service
+    default: return fail(qp, Outcome::bad_response, at); // reserved, or of another service
     }
 }
 
@@ -291,7 +291,8 @@ void Requester::take_response(QueuePair& qp, const port::Packet& packet, Time at
     const auto there = read.received * qp.mtu;
     const auto bytes = std::min(qp.mtu, read.length - there);
     advance_to(qp, due, at);
-    if (packet.payload.size() != bytes || head.traits().is_last != (read.received + 1 == read.packets))
+    const bool is_begun = read.received != 0 || head.traits().is_first; // a response begins with its first packet
+    if (!is_begun || packet.payload.size() != bytes || head.traits().is_last != (read.received + 1 == read.packets))
         return fail(qp, Outcome::bad_response, at);
     if (regions_.check(read.key, read.address + there, bytes, qp.pd, Right::local_write))
         return fail(qp, Outcome::local_protection_error, at);

@@ -65,33 +65,33 @@ void Responder::receive_again(QueuePair& qp, const port::Packet& packet, Time at
     // The peer has gone back: what it was owed from here on it asks for again.
     for (auto& answers = qp.answers; !answers.is_empty() && !answers.from_end(0).psn.is_before(head.psn);
          answers.pop_last())
-        qp.reads_owed -= answers.from_end(0).is_read;
+        qp.reads_owed -= answers.from_end(0).is_new_read();
     if (qp.answers.is_full())
         return;
-    if (regions_.check(head.reth.rkey, head.reth.address, head.reth.length, qp.pd, Right::remote_read) ||
-        !qp.remote_read)
-        return refuse(qp, NakCode::remote_access_error, at);
+    // The NAK is about this packet, and not about the one that is expected (IBA 9.7.5.2).
+    if (regions_.check(head.reth.rkey, head.reth.address, head.reth.length, qp.pd, Right::remote_read))
+        return refuse(qp, head.psn, NakCode::remote_access_error, at);
     qp.answered = std::max(qp.answered, at);
     qp.answers.push({.psn = head.psn,
                      .syndrome = abi::wire::ack_syndrome(),
                      .is_read = true,
+                     .is_repeat = true,
                      .ready = qp.answered,
                      .msn = qp.msn,
                      .address = head.reth.address,
                      .length = head.reth.length,
                      .key = head.reth.rkey,
                      .cause = events_.cause()});
-    ++qp.reads_owed;
     ready_.add_at(qp, qp.answered);
 }
 
 void Responder::receive_read(QueuePair& qp, const port::Packet& packet, Time at) {
     const auto& head = packet.rdma();
-    if (qp.reads_owed >= qp.reads_taken || qp.answers.is_full() ||
+    // What the queue pair does not take at all is an invalid request (IBA 9.9.3, 11.6.2).
+    if (!qp.remote_read || qp.reads_owed >= qp.reads_taken || qp.answers.is_full() ||
         head.reth.length > std::uint32_t{1} << log_max_message)
         return refuse(qp, NakCode::invalid_request, at);
-    if (!qp.remote_read ||
-        regions_.check(head.reth.rkey, head.reth.address, head.reth.length, qp.pd, Right::remote_read))
+    if (regions_.check(head.reth.rkey, head.reth.address, head.reth.length, qp.pd, Right::remote_read))
         return refuse(qp, NakCode::remote_access_error, at);
     events_.emit(at, traces::Accepted{qp.number.value, head.psn.value, head.opcode()});
     qp.msn = (qp.msn + 1) & Psn::mask;
@@ -120,9 +120,9 @@ void Responder::receive_write(QueuePair& qp, const port::Packet& packet, Time at
     auto left = arriving.left;
     if (traits.is_first) {
         address = head.reth.address, key = head.reth.rkey, left = head.reth.length;
-        if (left > std::uint32_t{1} << log_max_message)
+        if (!qp.remote_write || left > std::uint32_t{1} << log_max_message)
             return refuse(qp, NakCode::invalid_request, at);
-        if (!qp.remote_write || regions_.check(key, address, left, qp.pd, Right::remote_write))
+        if (regions_.check(key, address, left, qp.pd, Right::remote_write))
             return refuse(qp, NakCode::remote_access_error, at);
     }
     if (traits.is_last ? bytes != left : bytes >= left)
@@ -246,11 +246,11 @@ void Responder::acknowledge(QueuePair& qp, Psn psn, std::uint8_t syndrome, Time 
     ready_.add_at(qp, qp.answers.front().ready);
 }
 
-void Responder::refuse(QueuePair& qp, NakCode code, Time at) {
+void Responder::refuse(QueuePair& qp, Psn psn, NakCode code, Time at) {
     ++counters_.naks_sent;
     const auto syndrome = abi::wire::nak_syndrome(code);
-    events_.emit(at, traces::Naked{qp.number.value, qp.expected.value, syndrome});
-    acknowledge(qp, qp.expected, syndrome, at);
+    events_.emit(at, traces::Naked{qp.number.value, psn.value, syndrome});
+    acknowledge(qp, psn, syndrome, at);
     if (code == NakCode::psn_sequence_error)
         return;
     // IBA 9.9.3: what is refused for good ends the connection here, too.
@@ -282,8 +282,10 @@ void Responder::answer(QueuePair& qp, Time now) {
         if (is_allowed && transmitter_.load(packet, first.key, first.address, bytes, at)) {
             transmitter_.send(packet, at);
             first.psn += 1, first.address += bytes, first.length -= bytes, first.has_begun = true;
-            if (ends)
-                qp.answers.pop(), --qp.reads_owed;
+            if (ends) {
+                qp.reads_owed -= first.is_new_read();
+                qp.answers.pop();
+            }
             return;
         }
         const auto code = is_allowed ? NakCode::remote_operational_error : NakCode::remote_access_error;

@@ -50,7 +50,8 @@ private:
     void complete(QueuePair& qp, const Receive& receive, const port::Packet& packet, abi::simple::Outcome outcome,
                   std::uint32_t bytes, port::Time at);
     void acknowledge(QueuePair& qp, abi::Psn psn, std::uint8_t syndrome, port::Time at);
-    void refuse(QueuePair& qp, abi::wire::NakCode code, port::Time at);
+    void refuse(QueuePair& qp, abi::wire::NakCode code, port::Time at) { refuse(qp, qp.expected, code, at); }
+    void refuse(QueuePair& qp, abi::Psn psn, abi::wire::NakCode code, port::Time at);
     void refuse_for_now(QueuePair& qp, port::Time at);
 
     HostMemory& memory_;

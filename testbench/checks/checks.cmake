@@ -1,6 +1,6 @@
 # Each check reads the tree (ctest label `checks`) and proves on a planted violation that it sees one.
 add_custom_target(checks)
-foreach(check layers rooms size paths width words format asserts cases)
+foreach(check layers rooms size paths width words format asserts cases rules)
     set(program ${CMAKE_CURRENT_SOURCE_DIR}/checks/${check}.py)
     add_test(NAME "checks: ${check}" COMMAND ${HCA_PYTHON} -B ${program} ${CMAKE_SOURCE_DIR})
     add_test(NAME "checks: ${check} finds what is planted" COMMAND ${HCA_PYTHON} -B ${program} --self-test)

@@ -28,7 +28,8 @@ public:
     port::Packet& begin(const queue::QueuePair& qp, port::Wire& wire, abi::Psn psn) const {
         auto& packet = wire.next();
         packet.path = qp.path;
-        packet.path.traffic_class |= ecn_;
+        if ((packet.path.traffic_class & ecn) == 0) // else software has chosen, and both bits say that it is marked
+            packet.path.traffic_class |= ecn_;
         auto& head = packet.rdma();
         head.pkey = identity_.pkey(qp.attributes.path.pkey_index);
         head.destination = qp.attributes.remote_qpn;
@@ -60,7 +61,7 @@ public:
 
 private:
     Pipe pipe_;
-    static constexpr std::uint8_t can_be_marked = 2; ///< ECT(0), RFC 3168
+    static constexpr std::uint8_t can_be_marked = 2, ecn = 3; ///< ECT(0), and where it stands (RFC 3168)
 
     const address::Identity& identity_;
     Report report_;

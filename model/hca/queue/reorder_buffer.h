@@ -6,6 +6,7 @@
 #include "model/port/packet.h"
 
 #include <cstddef>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,7 +16,8 @@ namespace model::hca::queue {
 class ReorderBuffer {
 public:
     /// packets   from the one that is expected on, that one included
-    explicit ReorderBuffer(std::uint32_t packets) : slots_(packets) {}
+    // A power of two divides the sequence numbers, so that two of a window have two places also where they wrap.
+    explicit ReorderBuffer(std::uint32_t packets) : slots_(std::bit_ceil(packets)) {}
 
     /// Copies a packet, payload included, that is fewer than `packets` behind the expected one. One that is there
     /// already stays.

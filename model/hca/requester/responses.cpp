@@ -99,7 +99,8 @@ void Responses::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
     const auto mtu = qp.attributes.mtu_bytes();
     const auto offset = front.answered * mtu;
     const bool is_last = front.answered + 1 == front.packets;
-    if (front.opcode != WqeOpcode::rdma_read ||
+    const bool is_begun = front.answered != 0 || packet.traits().is_first; // a response begins with its first packet
+    if (front.opcode != WqeOpcode::rdma_read || !is_begun ||
         packet.payload.size() != queue::packet_length(front.length, offset, mtu) ||
         (packet.traits().is_last != is_last && (is_last || reorder_packets_ == 0))) {
         ++qp.counters->req_bad_response;

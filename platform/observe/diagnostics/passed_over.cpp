@@ -89,6 +89,11 @@ constexpr auto drops = std::to_array<Row<traces::Reason>>({
     {"a lane that has stalled", {"a lane whose packets were too old, VLStallCount in a row, discards all for 8 times "
         "HOQLife", "IBA 14.2.5.6, 18.2.5.4; fabric.switch_vl_stall_count", "see the packets discarded before: the port "
         "gets no credits"}},
+    {"longer than the MTU of the next link", {"a packet has no more payload than NeighborMTU of the port by which it "
+        "leaves a switch", "IBA 14.2.5.6, 16.1.3.5", "the MTU of the queue pair, or of the path record, is larger than "
+        "that of a link on the way"}},
+    {"a group that ends at the first bridge", {"frames to 01-80-C2-00-00-00 to 0F go no further than the next bridge",
+        "IEEE 802.1Q 8.6.3", "nothing is wrong: spanning trees, pauses, LACP and LLDP are between neighbours"}},
     {"no route to the LID", {"the switch's forwarding table has the destination LID", "IBA 18.2.5",
         "no subnet manager has routed the LID, or the address vector's dlid is wrong"}},
     {"no management datagram", {"what reaches QP0 or QP1 of a switch, or of a card whose software has neither, is a "

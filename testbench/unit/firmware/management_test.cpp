@@ -249,3 +249,27 @@ TEST_CASE("bad keys are counted in PortInfo until a manager sets the counters to
     bench.process(set);
     CHECK(counts() == std::array{0u, 0u, 0u});
 }
+
+TEST_CASE("the protection of a port ends with the lease that a wrong M_Key has begun, unless its manager comes",
+          "[unit][firmware][mad]") {
+    using namespace std::chrono_literals;
+    Bench bench;
+    constexpr std::uint64_t m_key = 0x1234;
+    const auto is_answered = [&](model::port::Time at, std::uint64_t key) {
+        auto in = CommandBench::mad_input(MadMethod::get, SmAttribute::node_info);
+        abi::View<abi::wire::Smp>(std::span(in.bytes).subspan(0x10, abi::wire::Smp::size)).set<"mkey">(key);
+        bench.clock.set(at);
+        return bench.run<prm::MadIfcOut>(in).is_ok();
+    };
+    const auto begin = bench.clock.now();
+    auto set = same_port(bench);
+    port_info(set).set<"mkey">(m_key).set<"mkey_protect">(2u).set<"mkey_lease_period">(std::uint16_t{10});
+    bench.process(set);
+
+    CHECK_FALSE(is_answered(begin + 1s, 1)); // begins the lease
+    CHECK(is_answered(begin + 10s, m_key));  // and the manager ends it
+    CHECK_FALSE(is_answered(begin + 12s, 1));
+    CHECK_FALSE(is_answered(begin + 21s, 1));
+    CHECK(is_answered(begin + 23s, 1));
+    CHECK(is_answered(begin + 24s, m_key));
+}

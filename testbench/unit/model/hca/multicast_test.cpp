@@ -185,6 +185,33 @@ TEST_CASE("what nobody hears, or is no datagram, is dropped", "[unit][multicast]
     CHECK(dropped[1].reason.text() == "multicast is for datagrams");
 }
 
+TEST_CASE("a multicast datagram without a global route header reaches nobody", "[unit][multicast]") {
+    Port port;
+    auto member = port.make(QpType::ud);
+    port.node.connect(member, {}, 0, 0, port.clock.now());
+    port.node.hca.groups().attach(group, port.node.core(member));
+    const auto to = port.node.make_region(256);
+    port.node.post_receive(member, {to.sge()});
+    const auto receive = [&](bool has_header) {
+        model::port::Packet packet;
+        packet.path.encapsulation = model::port::Encapsulation::infiniband;
+        packet.path.destination_lid = 0xc001;
+        packet.path.destination_gid = group;
+        packet.path.has_grh = has_header;
+        auto& head = packet.rdma();
+        head.destination = abi::Qpn{0xffffff};
+        head.service = abi::wire::Service::ud;
+        head.operation = abi::wire::Operation::send_only;
+        head.pkey = 0xffff;
+        head.deth.qkey = q_key;
+        port.node.hca.receive(packet, port.clock.now());
+        return port.node.drain(port.cq).size();
+    };
+
+    CHECK(receive(false) == 0);
+    CHECK(receive(true) == 1);
+}
+
 TEST_CASE("a connection to the port's own LID never reaches the cable", "[unit][loopback]") {
     for (const bool timed : {false, true}) {
         Port port(timed);

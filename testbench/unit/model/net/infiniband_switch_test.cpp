@@ -6,6 +6,8 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +16,7 @@ using namespace abi::wire;
 using abi::prm::PortPhysicalState;
 using abi::prm::PortState;
 using harness::SwitchBench;
+using harness::Time;
 using Bench = SwitchBench;
 
 TEST_CASE("a packet goes where the table sends its LID", "[unit][switch]") {
@@ -92,6 +95,13 @@ TEST_CASE("a port that is not armed carries management only", "[unit][switch]") 
     bench.bring_up(2);
     bench.send(1, Bench::packet(11));
     CHECK(bench.out[2].packets.size() == 1);
+
+    Bench other; // what comes in is data, too
+    other.device.agent().set_route(11, 2);
+    other.bring_up(2);
+    other.send(1, Bench::packet(11));
+    CHECK(other.reasons() == std::vector<std::string_view>{"the port is not armed"});
+    CHECK(other.out[2].packets.empty());
 }
 
 TEST_CASE("the last hop of a route is answered by the switch, back to the port it came from", "[unit][switch][smp]") {
@@ -149,7 +159,6 @@ TEST_CASE("the subnet manager's tables, read back", "[unit][switch][smp]") {
     auto m = Bench::mad(SmAttribute::linear_forwarding, 1, MadMethod::set);
     m[0x40 + 3] = std::byte{2};
     bench.exchange<PortInfo>(m);
-    CHECK(bench.device.agent().route(67) == 2);
     m = Bench::mad(SmAttribute::linear_forwarding, 1);
     bench.exchange<PortInfo>(m);
     CHECK(m[0x43] == std::byte{2});
@@ -160,11 +169,29 @@ TEST_CASE("the subnet manager's tables, read back", "[unit][switch][smp]") {
     m = Bench::mad(SmAttribute::switch_info, 0, MadMethod::set);
     Bench::data<SwitchInfo>(m).set<"linear_fdb_top">(70).set<"port_state_change">(1);
     CHECK(bench.exchange<SwitchInfo>(m).get<"linear_fdb_top">() == 70);
+    CHECK(bench.device.agent().route(67) == 2);
     CHECK(Bench::data<SwitchInfo>(m).get<"port_state_change">() == 0);
     CHECK(Bench::data<SwitchInfo>(m).get<"linear_fdb_cap">() == 0xbfff);
     m = Bench::mad(SmAttribute::node_info, 0, MadMethod::set);
     bench.exchange<NodeInfo>(m);
     CHECK(Bench::status(m) == static_cast<unsigned>(MadStatus::bad_attribute));
+}
+
+TEST_CASE("a block of P_Keys or GUIDs, or a port, that a switch does not have is a bad value", "[unit][switch][smp]") {
+    Bench bench;
+    const auto get = [&](SmAttribute attribute, std::uint32_t modifier, MadMethod method = MadMethod::get) {
+        auto m = Bench::mad(attribute, modifier, method);
+        bench.exchange<PortInfo>(m);
+        return Bench::status(m);
+    };
+    constexpr auto bad_value = static_cast<unsigned>(MadStatus::bad_value);
+    CHECK(get(SmAttribute::pkey_table, 0) == 0);
+    CHECK(get(SmAttribute::pkey_table, 4u << 16) == 0);
+    CHECK(get(SmAttribute::pkey_table, 5u << 16) == bad_value); // four ports
+    CHECK(get(SmAttribute::pkey_table, 1) == bad_value);        // 32 P_Keys are one block
+    CHECK(get(SmAttribute::pkey_table, 1, MadMethod::set) == bad_value);
+    CHECK(get(SmAttribute::guid_info, 0) == 0);
+    CHECK(get(SmAttribute::guid_info, 1) == bad_value);
 }
 
 TEST_CASE("ports come up step by step, and one without a cable not at all", "[unit][switch][smp]") {
@@ -298,4 +325,82 @@ TEST_CASE("what is no datagram of management is thrown away", "[unit][switch][sm
     auto trap = Bench::mad(SmAttribute::node_info, 0, MadMethod::trap);
     bench.send(1, Bench::management(trap));
     CHECK(bench.device.dropped() == 2);
+}
+
+TEST_CASE("a LID beyond LinearFDBTop has no route, whatever the table says there", "[unit][switch][smp]") {
+    Bench bench;
+    for (const unsigned port : {1u, 2u})
+        bench.bring_up(port);
+    auto m = Bench::mad(SmAttribute::linear_forwarding, 0, MadMethod::set);
+    m[0x40 + 11] = m[0x40 + 12] = std::byte{2};
+    bench.exchange<PortInfo>(m);
+    m = Bench::mad(SmAttribute::switch_info, 0, MadMethod::set);
+    Bench::data<SwitchInfo>(m).set<"linear_fdb_top">(11);
+    bench.exchange<SwitchInfo>(m);
+
+    bench.send(1, Bench::packet(11));
+    bench.send(1, Bench::packet(12));
+
+    CHECK(bench.out[2].packets.size() == 1);
+    CHECK(bench.reasons() == std::vector<std::string_view>{"no route to the LID"});
+}
+
+TEST_CASE("a packet longer than NeighborMTU of the port that it is to leave by is discarded, and counted there",
+          "[unit][switch]") {
+    Bench bench;
+    for (const unsigned port : {1u, 2u, 3u})
+        bench.bring_up(port);
+    bench.device.agent().set_route(11, 2);
+    bench.device.agent().flood_groups();
+    auto m = Bench::mad(SmAttribute::port_info, 2, MadMethod::set);
+    Bench::data<PortInfo>(m).set<"neighbor_mtu">(3u); // 1024
+    bench.exchange<PortInfo>(m);
+    REQUIRE(Bench::status(m) == 0);
+    const auto to = GENERATE(std::uint16_t{11}, std::uint16_t{0xc005});
+    const auto send = [&](std::size_t bytes) {
+        auto packet = Bench::packet(to);
+        packet.payload.clear();
+        packet.payload.append_copy(std::vector(bytes, std::byte{}));
+        bench.send(1, packet);
+    };
+
+    send(1024);
+    CHECK(bench.out[2].packets.size() == 1);
+    CHECK(bench.device.discarded(2) == 0);
+    send(1025);
+    CHECK(bench.out[2].packets.size() == 1);
+    CHECK(bench.out[3].packets.size() == (to == 11 ? 0 : 2)); // whose neighbour takes more
+    CHECK(bench.device.discarded(2) == 1);
+    CHECK(bench.reasons() == std::vector<std::string_view>{"longer than the MTU of the next link"});
+}
+
+TEST_CASE("a switch counts M_Keys that are wrong, and its protection ends with the lease unless its manager comes",
+          "[unit][switch][smp]") {
+    using namespace std::chrono_literals;
+    Bench bench;
+    constexpr std::uint64_t m_key = 0x77;
+    const auto at = [&](Time when, MadMethod method, std::uint64_t key) -> std::optional<unsigned> {
+        auto m = Bench::mad(SmAttribute::port_info, 0, method);
+        abi::View<Smp>(std::span<std::byte, mad_bytes>(m)).set<"mkey">(key);
+        Bench::data<PortInfo>(m)
+            .set<"mkey">(m_key)
+            .set<"mkey_protect">(2u)
+            .set<"mkey_lease_period">(std::uint16_t{10})
+            .set<"mkey_violations">(std::uint16_t{1});
+        auto packet = Bench::management(m);
+        bench.device.receiver(1).receive(packet, when);
+        if (bench.out[1].packets.empty())
+            return std::nullopt;
+        m = bench.answer(1);
+        return Bench::data<PortInfo>(m).get<"mkey_violations">();
+    };
+    REQUIRE(at(0s, MadMethod::set, 0) == 0);
+
+    CHECK_FALSE(at(1s, MadMethod::get, 1)); // begins the lease
+    CHECK_FALSE(at(10s, MadMethod::get, 1));
+    CHECK(at(10s, MadMethod::get, m_key) == 2); // the manager is there
+    CHECK_FALSE(at(12s, MadMethod::get, 1));
+    CHECK_FALSE(at(22s - 1ns, MadMethod::set, 1));
+    CHECK(at(22s, MadMethod::get, 1) == 4); // whoever comes may read now
+    CHECK_FALSE(at(23s, MadMethod::set, 1));
 }

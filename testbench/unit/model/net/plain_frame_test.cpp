@@ -1,8 +1,12 @@
 // Plain frames on a cable: their bytes, their time, the script of faults, and who refuses them.
+#include "model/net/ethernet_switch.h"
 #include "model/net/infiniband_switch.h"
 #include "testbench/harness/plain_frames.h"
 #include "testbench/unit/model/net/link_bench.h"
+#include "testbench/unit/model/net/switch_bench.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <memory>
 
@@ -226,4 +230,30 @@ TEST_CASE("an InfiniBand switch forwards no plain frame", "[unit][switch][plain 
 
     CHECK(fabric.dropped() == 1);
     CHECK(drops.reasons == std::vector<std::string_view>{"bad VCRC"});
+}
+
+TEST_CASE("a frame to a group of neighbours goes no further than the first switch, others to everybody",
+          "[unit][switch][plain frame]") {
+    harness::TestClock clock;
+    std::array<harness::Kept, 3> out;
+    net::EthernetSwitchConfig config;
+    config.ports = 2;
+    net::EthernetSwitch fabric(config, clock, {});
+    for (const unsigned port : {1u, 2u})
+        fabric.connect(port, out[port]);
+    // Spanning tree, pause, LLDP, the last one, and the first of other groups
+    for (const auto last : {0x00, 0x01, 0x0e, 0x0f, 0x10}) {
+        auto frame = ethernet_frame(experimental, 64);
+        const std::array group{0x01, 0x80, 0xc2, 0x00, 0x00, last};
+        std::ranges::transform(group, frame.begin(), [](int byte) { return static_cast<std::byte>(byte); });
+        Packet packet;
+        packet.become_plain_frame();
+        packet.payload.append_copy(frame);
+
+        fabric.receiver(1).receive(packet, {});
+
+        CHECK(out[2].packets.size() == (last < 0x10 ? 0 : 1));
+    }
+    CHECK(fabric.counters(1).unroutable == 4);
+    CHECK(fabric.counters(1).flooded == 1);
 }

@@ -1,11 +1,13 @@
 #include "model/hca/congestion/reaction_point.h"
 
 #include "testbench/harness/hca_pair.h"
+#include "testbench/harness/scripted_peer.h"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
+#include <utility>
 
 using namespace std::chrono_literals;
 using Catch::Approx;
@@ -207,4 +209,25 @@ TEST_CASE("a card without congestion control sends packets that cannot be marked
     CHECK(off.pair.b.hca.counters().packets_marked == 0);
     CHECK(off.pair.b.hca.counters().cnps_sent == 0);
     CHECK_FALSE(off.pair.a.core(off.pair.a_qp).requester.congestion.control);
+}
+
+TEST_CASE("packets leave as such that can be marked, and never as such that are marked already", "[unit][congestion]") {
+    for (const auto& [chosen, sent] : {std::pair{0, 2}, {1, 1}, {2, 2}}) {
+        model::hca::HcaConfig config;
+        config.dcqcn.is_on = true;
+        OneHca bench(
+            [chosen](auto& attributes) {
+                attributes.path.dscp = 26;
+                attributes.path.ecn = static_cast<std::uint8_t>(chosen);
+            },
+            config);
+        const auto from = bench.a.make_region(64, 1);
+
+        bench.send({.sges = {from.sge()}, .remote = 0x1000, .rkey = abi::Key{1}});
+        bench.run(100us);
+
+        const auto packets = bench.peer.take();
+        REQUIRE(packets.size() == 1);
+        CHECK(packets[0].header.path.traffic_class == (26 << 2 | sent));
+    }
 }

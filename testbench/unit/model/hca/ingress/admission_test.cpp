@@ -285,3 +285,30 @@ TEST_CASE("QP1 is in every partition of its port's table", "[unit][admission]") 
     CHECK(bench.arrive(with(0x0002)) == other_partition);
     CHECK(bench.arrive(with(0x8003)) == other_partition);
 }
+
+TEST_CASE("requests for the initiator of an XRC connection, and answers for its target, are dropped",
+          "[unit][admission][xrc]") {
+    constexpr std::string_view wrong_side = "the wrong side of an XRC connection";
+    Bench initiator(true, [](Attributes& attributes) { attributes.type = QpType::xrc; });
+    CHECK(initiator.arrive() == wrong_side);
+
+    Bench target(true, [](Attributes& attributes) {
+        attributes.type = QpType::xrc;
+        attributes.has_sq = false;
+    });
+    CHECK(target.arrive([](Packet& packet) {
+        packet.rdma().operation = Operation::acknowledge;
+        packet.payload.clear();
+    }) == wrong_side);
+}
+
+TEST_CASE("a CNP counts from the peer of its connection alone", "[unit][admission][congestion]") {
+    Bench bench;
+
+    CHECK(bench.arrive([](Packet& packet) {
+        packet.rdma().service = abi::wire::Service::cnp;
+        packet.rdma().operation = static_cast<Operation>(1);
+        packet.payload.clear();
+        packet.path.source_gid = gid_of_node(3);
+    }) == "a CNP of no connection");
+}

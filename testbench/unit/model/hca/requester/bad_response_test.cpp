@@ -3,6 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <tuple>
+
 using namespace harness;
 using abi::prm::CqeOpcode;
 using abi::prm::CqeSyndrome;
@@ -74,6 +76,19 @@ TEST_CASE("a READ response of the wrong length is a bad response", "[unit][trans
 
         bench.check_failed(CqeSyndrome::bad_resp_err, vendor::response, 0, 1);
         CHECK(bench.a.q_counters().req_bad_response == 1);
+    }
+}
+
+TEST_CASE("a READ response that does not begin with its first packet is a bad response", "[unit][transport][bad]") {
+    for (const auto& [operation, payload, length] :
+         {std::tuple{Operation::read_response_middle, 1024u, 1500u}, {Operation::read_response_last, 100u, 100u}}) {
+        Bench bench;
+        bench.read(length);
+        INFO(abi::wire::traits(operation).name);
+
+        bench.receive(operation, 100, payload);
+
+        bench.check_failed(CqeSyndrome::bad_resp_err, vendor::response);
     }
 }
 

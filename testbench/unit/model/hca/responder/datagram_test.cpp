@@ -90,6 +90,17 @@ TEST_CASE("a datagram longer than the MTU is a local length error", "[unit][data
     CHECK(bench.b.drain(bench.b_cq).empty());
 }
 
+TEST_CASE("a datagram beyond the receiver's MTU is dropped and takes no receive", "[unit][datagram]") {
+    Bench bench;
+    bench.b.core(bench.b_qp).attributes.mtu = 1; // 256
+    bench.b.post_receive(bench.b_qp, {bench.to.sge()});
+
+    bench.send(bench.datagram(257));
+    CHECK(bench.b.drain(bench.b_cq).empty());
+    bench.send(bench.datagram(256));
+    CHECK(bench.b.drain(bench.b_cq).size() == 1);
+}
+
 TEST_CASE("a datagram that does not fit its receive ends that receive with an error", "[unit][datagram]") {
     Bench bench;
     bench.b.post_receive(bench.b_qp, {bench.to.sge(0, 139)});

@@ -1,0 +1,240 @@
+// What the simple HCA owes its peer by the transport's rules (IBA 9.7.4, 9.7.5, 9.9.3): which NAK, with which number,
+// and which READs count.
+#include "testbench/unit/model/simple/bare.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+using namespace abi::simple;
+using namespace harness;
+using abi::wire::NakCode;
+using WireOperation = abi::wire::Operation;
+
+namespace {
+
+constexpr std::uint32_t mtu = 1024;
+
+/// A region that the peer may read and write, and one connection, whose peer is the test.
+struct Bench : Bare {
+    using Change = std::function<void(abi::View<ConnectQp>)>;
+    explicit Bench(const Change& change = {}) {
+        CHECK(run(Command::create_region, region_arguments()) == Status::ok);
+        key = abi::Key{result()};
+        qpn = make_qp(make_cq());
+        auto arguments = connect_arguments(qpn);
+        if (change)
+            change(arguments.view());
+        CHECK(run(Command::connect_qp, arguments) == Status::ok);
+    }
+    void request(WireOperation operation, std::uint32_t psn, std::uint32_t length, std::size_t payload = 0) {
+        auto& wire = link.end(1);
+        auto& packet = wire.next();
+        packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
+        packet.path.destination_mac = sw::verbs::mac_of(0x02'00'00'00'00'01u);
+        auto& head = packet.rdma();
+        head.operation = operation;
+        head.destination = abi::Qpn{qpn};
+        head.pkey = 0xffff;
+        head.psn = abi::Psn{psn};
+        head.ack_request = true;
+        head.reth = {0x5000, key, length};
+        packet.payload.append_copy(std::vector(payload, std::byte{1}));
+        wire.send(clock.now());
+    }
+    void settle() { run(clock.now() + 100us); }
+    using Bare::run;
+    std::vector<model::port::RdmaHeaders> take() { return std::exchange(received, {}); }
+    void check_refused(NakCode code, std::uint32_t psn) {
+        settle();
+        const auto answers = take();
+        REQUIRE(answers.size() == 1);
+        CHECK(answers[0].operation == WireOperation::acknowledge);
+        CHECK(answers[0].aeth.syndrome == abi::wire::nak_syndrome(code));
+        CHECK(answers[0].psn == abi::Psn{psn});
+        CHECK(run_with(Command::query_qp, qpn) == Status::ok);
+        CHECK(result() == 2);
+    }
+
+    abi::Key key{};
+    std::uint32_t qpn = 0;
+};
+
+} // namespace
+
+TEST_CASE("what a queue pair of the simple HCA does not take is an invalid request, not an access error",
+          "[unit][simple][nak]") {
+    SECTION("WRITE") {
+        Bench bench([](auto in) { in.template set<"remote_write">(false); });
+        bench.request(WireOperation::write_only, 0, 16, 16);
+        bench.check_refused(NakCode::invalid_request, 0);
+    }
+    SECTION("READ") {
+        Bench bench([](auto in) { in.template set<"remote_read">(false); });
+        bench.request(WireOperation::read_request, 0, 16);
+        bench.check_refused(NakCode::invalid_request, 0);
+    }
+    SECTION("what the key does not allow is an access error") {
+        Bench bench;
+        bench.request(WireOperation::write_only, 0, 2 * mtu, mtu);
+        bench.check_refused(NakCode::invalid_request, 0); // one packet brings less than it announces
+        Bench other;
+        other.key = abi::Key{other.key.value + 1};
+        other.request(WireOperation::write_only, 0, 16, 16);
+        other.check_refused(NakCode::remote_access_error, 0);
+    }
+}
+
+TEST_CASE("a repeated READ of a region that has gone is refused by the simple HCA under its own number",
+          "[unit][simple][nak]") {
+    Bench bench;
+    bench.request(WireOperation::read_request, 0, 3 * mtu);
+    bench.settle();
+    REQUIRE(bench.take().size() == 3);
+    CHECK(bench.run_with(Command::destroy_region, bench.key.value) == Status::ok);
+
+    bench.request(WireOperation::read_request, 0, 3 * mtu);
+
+    bench.check_refused(NakCode::remote_access_error, 0);
+}
+
+TEST_CASE("a READ that comes a second time is no reason for the simple HCA to refuse the next one",
+          "[unit][simple][duplicate]") {
+    Bench bench([](auto in) { in.template set<"reads_taken">(1u); });
+    bench.request(WireOperation::read_request, 0, 16 * mtu);
+    bench.settle();
+    REQUIRE(bench.take().size() == 16);
+
+    bench.request(WireOperation::read_request, 0, 16 * mtu); // the network has made two of it
+    bench.request(WireOperation::read_request, 16, mtu);
+    bench.settle();
+
+    const auto answers = bench.take();
+    REQUIRE(answers.size() == 17);
+    for (std::uint32_t i = 0; i < 17; ++i) {
+        CHECK(answers[i].psn == abi::Psn{i});
+        CHECK(answers[i].operation != WireOperation::acknowledge);
+    }
+}
+
+TEST_CASE("more READs than the simple HCA takes at a time are an invalid request", "[unit][simple][nak]") {
+    Bench bench([](auto in) { in.template set<"reads_taken">(1u); });
+    bench.request(WireOperation::read_request, 0, 16 * mtu);
+    bench.request(WireOperation::read_request, 16, mtu);
+    bench.settle();
+
+    const auto answers = bench.take();
+    REQUIRE(answers.size() == 17);
+    CHECK(answers.back().psn == abi::Psn{16});
+    CHECK(answers.back().aeth.syndrome == abi::wire::nak_syndrome(NakCode::invalid_request));
+}
+
+TEST_CASE("a READ or WRITE of no bytes needs no key at the simple HCA", "[unit][simple]") {
+    Bench bench;
+    bench.key = abi::Key{0xbad};
+    bench.request(WireOperation::read_request, 0, 0);
+    bench.request(WireOperation::write_only, 1, 0);
+    bench.settle();
+
+    const auto answers = bench.take();
+    REQUIRE(answers.size() == 2);
+    CHECK(answers[0].operation == WireOperation::read_response_only);
+    CHECK(answers[1].aeth.syndrome == abi::wire::ack_syndrome());
+}
+
+TEST_CASE("a gap is refused once by the simple HCA, with the number that is missing", "[unit][simple][nak]") {
+    Bench bench;
+    bench.request(WireOperation::write_only, 2, 16, 16);
+    bench.request(WireOperation::write_only, 3, 16, 16);
+    bench.settle();
+    auto answers = bench.take();
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0].aeth.syndrome == abi::wire::nak_syndrome(NakCode::psn_sequence_error));
+    CHECK(answers[0].psn == abi::Psn{0});
+
+    bench.request(WireOperation::write_only, 0, 16, 16);
+    bench.request(WireOperation::write_only, 2, 16, 16); // a gap again, which is another one
+    bench.settle();
+    answers = bench.take();
+    REQUIRE(answers.size() == 2);
+    CHECK(answers[0].aeth.syndrome == abi::wire::ack_syndrome());
+    CHECK(answers[1].psn == abi::Psn{1});
+}
+
+namespace {
+/// A WRITE of one packet under way, whose number is 0, and its completion when it has ended.
+struct OneWrite : Bench {
+    OneWrite() {
+        const abi::View<Descriptor> descriptor(std::span(host.memory.at(0x20000), 64));
+        descriptor.set<"operation">(Operation::write)
+            .set<"is_signaled">(true)
+            .set<"address">(0x5000)
+            .set<"key">(key.value)
+            .set<"length">(16);
+        write(doorbells_offset + qpn * 8, 1);
+        run(clock.now() + 10us);
+    }
+    std::optional<Outcome> answer(std::uint32_t psn, std::uint8_t syndrome) {
+        auto& wire = link.end(1);
+        auto& packet = wire.next();
+        packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
+        packet.path.destination_mac = sw::verbs::mac_of(0x02'00'00'00'00'01u);
+        auto& head = packet.rdma();
+        head.operation = WireOperation::acknowledge;
+        head.destination = abi::Qpn{qpn};
+        head.pkey = 0xffff;
+        head.psn = abi::Psn{psn};
+        head.aeth = {.syndrome = syndrome, .msn = 1};
+        wire.send(clock.now());
+        run(clock.now() + 10us);
+        const abi::ConstView<Completion> first(std::span<const std::byte>(host.memory.at(0x10000), 32));
+        return first.get<"phase">() == 1 ? std::optional(first.get<"outcome">()) : std::nullopt;
+    }
+};
+} // namespace
+
+TEST_CASE("a NAK with a reserved code is a bad response to the simple HCA", "[unit][simple][bad]") {
+    for (const std::uint8_t code : {5, 31})
+        CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(static_cast<NakCode>(code))) == Outcome::bad_response);
+    CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(NakCode::invalid_request)) == Outcome::remote_invalid_request);
+    CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(NakCode::remote_access_error)) == Outcome::remote_access_error);
+    CHECK(OneWrite().answer(0, abi::wire::nak_syndrome(NakCode::remote_operational_error)) ==
+          Outcome::remote_operation_error);
+}
+
+TEST_CASE("an answer to what was never sent, or is acknowledged, is a ghost to the simple HCA", "[unit][simple][bad]") {
+    OneWrite bench;
+    CHECK_FALSE(bench.answer(1, abi::wire::ack_syndrome()));
+    CHECK_FALSE(bench.answer(1, abi::wire::nak_syndrome(NakCode::invalid_request)));
+    CHECK_FALSE(bench.answer(abi::Psn::mask, abi::wire::nak_syndrome(NakCode::invalid_request)));
+    CHECK(bench.answer(0, abi::wire::ack_syndrome()) == Outcome::success);
+    bench.answer(0, abi::wire::nak_syndrome(NakCode::invalid_request));
+    CHECK(bench.run_with(Command::query_qp, bench.qpn) == Status::ok);
+    CHECK(bench.result() == 1);
+}
+
+TEST_CASE("a READ response that does not begin with its first packet fails the READ of the simple HCA",
+          "[unit][simple][bad]") {
+    const auto ask = [](WireOperation operation, std::size_t payload) {
+        Bench bench;
+        const abi::View<Descriptor> descriptor(std::span(bench.host.memory.at(0x20000), 64));
+        descriptor.set<"operation">(Operation::read)
+            .set<"is_signaled">(true)
+            .set<"address">(0x5000)
+            .set<"key">(bench.key.value)
+            .set<"length">(2 * mtu);
+        bench.write(doorbells_offset + bench.qpn * 8, 1);
+        bench.run(bench.clock.now() + 10us);
+        bench.request(operation, 0, 0, payload);
+        bench.run(bench.clock.now() + 10us);
+        const abi::ConstView<Completion> first(std::span<const std::byte>(bench.host.memory.at(0x10000), 32));
+        return std::pair(first.get<"phase">() == 1, first.get<"outcome">());
+    };
+
+    CHECK(ask(WireOperation::read_response_middle, mtu) == std::pair(true, Outcome::bad_response));
+    CHECK(ask(WireOperation::read_response_first, mtu).first == false); // and waits for the other one
+}
