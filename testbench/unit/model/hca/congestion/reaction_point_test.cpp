@@ -214,7 +214,7 @@ TEST_CASE("a card without congestion control sends packets that cannot be marked
 TEST_CASE("packets leave as such that can be marked, and never as such that are marked already", "[unit][congestion]") {
     for (const auto& [chosen, sent] : {std::pair{0, 2}, {1, 1}, {2, 2}}) {
         model::hca::HcaConfig config;
-        config.dcqcn.is_on = true;
+        config.congestion_control = model::hca::congestion::Algorithm::dcqcn;
         OneHca bench(
             [chosen](auto& attributes) {
                 attributes.path.dscp = 26;
