@@ -1,5 +1,5 @@
 """The table of mutants is true of the tree (testbench/mutants): each line that was broken is there still, each case
-that noticed has its name still, and what survived is explained."""
+that noticed has its name still, and what may live is explained."""
 
 import pathlib
 import sys

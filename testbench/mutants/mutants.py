@@ -49,6 +49,9 @@ def arguments():
     parser.add_argument("--survivors", action="store_true", help="of those, only what did not die the last time")
     parser.add_argument("--levels", default="unit", help="unit, conformance, module, with commas (default unit)")
     parser.add_argument("--jobs", type=int, default=1, help="of the build (default 1)")
+    parser.add_argument("--longest", type=float, default=5,
+                        help="cases that take longer, in s, are not used (default 5)")
+    parser.add_argument("--kept", action="store_true", help="what an earlier run has killed is not tried again")
     parser.add_argument("--workers", type=int, default=1, help="mutants that are tried at once (default 1)")
     parser.add_argument("--no-build", action="store_true", help="use the programs as they are")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
@@ -104,9 +107,11 @@ def main():
         print(f"{program.level}: {len(program.cases)} cases in {time.monotonic() - begin:.0f} s", flush=True)
         for name in program.unfit:
             print(f"{program.level}: not used, since it does not pass without a mutant: {name}")
-    bench, rows, begin = run.Bench(programs), [], time.monotonic()
+    bench, rows, begin = run.Bench(programs, options.longest), [], time.monotonic()
     pool = concurrent.futures.ThreadPoolExecutor(options.workers)
-    judged = pool.map(lambda key: run.timed_judge(bench, tree.numbers[key]), chosen)
+    taken = {key: run.Verdict(**one) for key, one in known.items() if options.kept and one["killed_by"]}
+    judged = pool.map(
+        lambda key: (taken[key], 0) if key in taken else run.timed_judge(bench, tree.numbers[key]), chosen)
     for at, (key, (verdict, took)) in enumerate(zip(chosen, judged), 1):
         one = usable[key]
         known[key] = vars(verdict)
@@ -119,7 +124,8 @@ def main():
         elif reason:
             rows.append(table.Row(one, f"{'open' if reason.get('open') else 'equivalent'}: {reason['why']}"))
         else:
-            rows.append(table.Row(one, f"open: {verdict.how}"))
+            how = f"none of {verdict.tried} cases notices" if verdict.tried else "no case comes to it"
+            rows.append(table.Row(one, f"open: {how}"))
         if not verdict.killed_by:
             print(f"{at}/{len(chosen)} {verdict.how} by {verdict.tried} cases: {one.file}: {one.text}\n"
                   f"    {one.kind}: {one.piece}{'' if reason is None else ' (explained)'}  [{took:.0f} s]", flush=True)

@@ -73,7 +73,7 @@ class Program:
         step = 1 if self.alone else TOGETHER
         for begin in range(0, len(cases), step):
             part = cases[begin:begin + step]
-            limits = {case.name: 5 + 10 * case.seconds for case in part}
+            limits = {case.name: 5 + 4 * case.seconds for case in part}
             ended, open_case, hung = self._run([case.name for case in part], number, limits, stop=True)
             failed = next((name for name, ok, *_ in ended if not ok), None)
             if failed:
@@ -110,8 +110,9 @@ class Program:
             return *self._read(log), hung
 
     def _wait(self, process, log, limits):
-        """Whether the process ended before a case of it, or its start or end, had taken too long."""
-        since, size = time.monotonic(), 0
+        """Whether the process ended before a case of it, or its start or end, had taken too long: of processor time,
+        since others may be at work, or of ten times that where it only waits."""
+        since, used, size = time.monotonic(), 0, 0
         while True:
             try:
                 process.wait(timeout=0.5)
@@ -119,8 +120,9 @@ class Program:
             except subprocess.TimeoutExpired:
                 pass
             if log.stat().st_size != size:
-                since, size = time.monotonic(), log.stat().st_size
-            if time.monotonic() - since > limits.get(self._read(log)[1], 600):
+                since, used, size = time.monotonic(), processor_time(process.pid), log.stat().st_size
+            limit = limits.get(self._read(log)[1], 600)
+            if processor_time(process.pid) - used > limit or time.monotonic() - since > 10 * limit:
                 return False
 
     @staticmethod
@@ -138,6 +140,15 @@ class Program:
         return ended, open_case
 
 
+def processor_time(pid):
+    """Seconds; zero of a process that has ended."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def limit_memory():
     import resource
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -145,12 +156,14 @@ def limit_memory():
 
 
 class Bench:
-    def __init__(self, programs):
+    """Which cases a mutant is tried by: those that reach it and take no longer than `longest` seconds."""
+
+    def __init__(self, programs, longest):
         self.programs = programs
         self.reaching = collections.defaultdict(list)
         for program in programs:
             for case in program.cases:
-                for number in case.reached:
+                for number in case.reached if case.seconds <= longest else ():
                     self.reaching[program.level, number].append(case)
 
     def judge(self, number):

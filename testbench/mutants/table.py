@@ -129,6 +129,8 @@ def inconsistencies(root):
             findings.append(f"{NAME}: {one.file} has no line `{one.text}`: try its guards again, or --prune the table")
         elif killed and killed[3] not in names and killed[3].rpartition(" - ")[0] not in names:
             findings.append(f'{NAME}: no case is named "{killed[3]}", which killed `{one.text}` of {one.file}')
-        elif not killed and not any(explains(reason, one) for reason in reasons):
-            findings.append(f"{NAME}: `{one.text}` of {one.file} survives and {REASONS} does not say why")
+        elif row.is_equivalent and not any(explains(reason, one) for reason in reasons):
+            findings.append(f"{NAME}: `{one.text}` of {one.file} may live and {REASONS} does not say why")
+        elif not killed and not row.is_equivalent and not row.verdict.startswith("open: "):
+            findings.append(f"{NAME}: `{one.text}` of {one.file} has no verdict: {row.verdict}")
     return findings
