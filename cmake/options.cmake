@@ -1,6 +1,7 @@
 option(HCA_SANITIZE "AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(HCA_SANITIZE_THREADS "ThreadSanitizer, in the place of the others" OFF)
 option(HCA_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+option(HCA_MUTANTS "The copy of the tree whose guards can be broken (testbench/mutants), tests without sanitizers" OFF)
 
 add_library(hca_options INTERFACE)
 target_compile_options(hca_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow)
@@ -26,6 +27,11 @@ if(HCA_SANITIZE_THREADS)
     add_compile_definitions(_GLIBCXX_ASSERTIONS)
     add_link_options(-fsanitize=thread)
 endif()
+# What is rewritten warns of what nobody wrote.
+if(HCA_MUTANTS)
+    add_compile_options(-O1 -w)
+    add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
 if(HCA_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
@@ -41,7 +47,7 @@ endif()
 # time to compile a file. Warnings about such a header come from the builds that read it each time: the release build
 # does, of whose fewer files it would not be less work.
 function(hca_precompile target)
-    if(ARGN AND HCA_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    if(ARGN AND (HCA_SANITIZE OR HCA_MUTANTS) AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # Spelled from the root, so that every clone has the same bytes and a compiler cache serves them all.
         list(TRANSFORM ARGN PREPEND "<")
         list(TRANSFORM ARGN APPEND ">")

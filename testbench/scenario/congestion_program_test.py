@@ -105,8 +105,9 @@ def who_joins_later_gets_as_much():
 
 def windows_limit_the_reads_of_one_from_many():
     """What comes to whoever reads is limited by its own windows: READs of four packets, which are counted in flight."""
-    many = ("traffic.pattern=from_one", "traffic.from=E", "traffic.to=A..D", "traffic.verbs=read", "scenario.message=16 KiB",
-            "fabric.switch_pfc=false", "fabric.switch_buffer=262144", "traffic.warm_up_ns=0", "traffic.verify=false")
+    many = ("traffic.pattern=from_one", "traffic.from=E", "traffic.to=A..D", "traffic.verbs=read",
+            "scenario.message=16 KiB", "fabric.switch_pfc=false", "fabric.switch_buffer=262144", "traffic.warm_up_ns=0",
+            "traffic.verify=false")
     free, _, _ = incast(*many)
     everything, _, _ = incast(*many, *SWIFT)
     expect(free["switch_drops"] > 0, free)

@@ -177,12 +177,15 @@ TEST_CASE("what nobody hears, or is no datagram, is dropped", "[unit][multicast]
     packet.rdma().service = abi::wire::Service::ud;
     packet.path.destination_gid = group;
     port.node.hca.receive(packet, {});
+    packet.path.has_grh = true;
+    port.node.hca.receive(packet, {});
     packet.rdma().service = abi::wire::Service::rc;
     port.node.hca.receive(packet, {});
     const auto dropped = port.node.events.all<traces::PacketDropped>();
-    REQUIRE(dropped.size() == 2);
+    REQUIRE(dropped.size() == 3);
     CHECK(dropped[0].reason.text() == "no member of this multicast group");
-    CHECK(dropped[1].reason.text() == "multicast is for datagrams");
+    CHECK(dropped[1].reason.text() == "no member of this multicast group");
+    CHECK(dropped[2].reason.text() == "multicast is for datagrams");
 }
 
 TEST_CASE("a multicast datagram without a global route header reaches nobody", "[unit][multicast]") {

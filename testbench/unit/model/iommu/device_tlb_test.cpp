@@ -102,15 +102,16 @@ TEST_CASE("the interrupt range is answered as untranslated only", "[unit][iommu]
 
 TEST_CASE("a translated request goes to the host address it names", "[unit][iommu][ats]") {
     Ats a;
-    const auto ask = [&](std::uint64_t address) {
+    const auto ask = [&](std::uint64_t address, std::uint32_t length = 64) {
         return a.bench.translate({.requester = device,
                                   .address = address,
-                                  .length = 64,
+                                  .length = length,
                                   .access = Access::write,
                                   .type = AddressType::translated});
     };
 
     CHECK(ask(0x1234'5000).address == 0x1234'5000);
+    CHECK(ask(0xfee0'0000, 4).fault == Reason::interrupt_range); // no message either
     CHECK(ask(0xfee0'0000).fault == Reason::interrupt_range);
     CHECK(ask(std::uint64_t{1} << 46).fault == Reason::beyond_width);
 }

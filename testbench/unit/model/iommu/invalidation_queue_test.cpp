@@ -415,3 +415,24 @@ TEST_CASE("a wait behind any invalidation of pages completes when what was let t
 
     CHECK(wait() == late);
 }
+
+TEST_CASE("what is kept of a large page goes with its domain, and with everything", "[unit][iommu]") {
+    const auto granularity = GENERATE(IotlbGranularity::global, IotlbGranularity::domain);
+    IommuBench bench;
+    const auto tables = bench.attach(device, 5);
+    bench.map(tables, 0x20'0000, 0x4000'0000, 21);
+    bench.enable();
+    const auto at = [&] {
+        return bench.translate({.requester = device, .address = 0x20'1000, .length = 64, .access = Access::read})
+            .address;
+    };
+    CHECK(at() == 0x4000'1000);
+    bench.map(tables, 0x20'0000, 0x8000'0000, 21);
+    CHECK(at() == 0x4000'1000);
+
+    bench.submit(iotlb(IotlbGranularity::domain, 4));
+    CHECK(at() == 0x4000'1000);
+    bench.submit(iotlb(granularity, 5));
+
+    CHECK(at() == 0x8000'1000);
+}

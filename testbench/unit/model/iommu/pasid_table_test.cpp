@@ -405,3 +405,37 @@ TEST_CASE("a PASID-based IOTLB invalidation drops that PASID's translations", "[
     f.bench.submit(IotlbDescriptor{}.set<"type">(2).set<"g">(IotlbGranularity::domain).set<"did">(3));
     CHECK(f.ask(0x4000).address == 0x8000);
 }
+
+TEST_CASE("a context of scalable mode stays until an invalidation names its device", "[unit][iommu][pasid]") {
+    struct Case {
+        ContextGranularity granularity;
+        std::uint16_t requester;
+        bool is_gone;
+    };
+    const auto c = GENERATE(Case{ContextGranularity::global, 0, true}, Case{ContextGranularity::device, device, true},
+                            Case{ContextGranularity::device, IommuBench::other_device, false});
+    Scalable s;
+    CHECK(s.at(0x4000, 70).address == 0x6000);
+    const auto entry = s.bench.sm_context_entry(device);
+    s.bench.put(entry, s.bench.get<ScalableContextEntry>(entry).set<"p">(false));
+    CHECK(s.at(0x4000, 70).address == 0x6000);
+
+    s.bench.submit(ContextCacheDescriptor{}.set<"type">(1).set<"g">(c.granularity).set<"sid">(c.requester));
+
+    CHECK((s.at(0x4000, 70).fault == Reason::sm_context_not_present) == c.is_gone);
+}
+
+TEST_CASE("a context may name a device-TLB or page requests only where the unit has them", "[unit][iommu][pasid]") {
+    const bool has_device_tlb = GENERATE(true, false);
+    auto config = without_caches();
+    config.device_tlb = has_device_tlb;
+    config.page_requests = false;
+    Scalable s(config);
+    const auto entry = s.bench.sm_context_entry(device);
+    const auto plain = [&] { return s.bench.get<ScalableContextEntry>(entry); };
+
+    s.bench.put(entry, plain().set<"dte">(true));
+    CHECK((s.at(0x4000).fault == Reason::none) == has_device_tlb);
+    s.bench.put(entry, plain().set<"dte">(false).set<"pre">(true));
+    CHECK(s.at(0x4000).fault == Reason::sm_context_reserved);
+}

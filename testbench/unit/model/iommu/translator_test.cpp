@@ -245,3 +245,19 @@ TEST_CASE("a zero-length read may go to a write-only page where the unit says so
         CHECK(bench.translate(0x4000, Access::write, 1).is_ok());
     }
 }
+
+TEST_CASE("memory begins right below and right above the interrupt range", "[unit][iommu]") {
+    IommuBench bench;
+    const auto tables = bench.attach(device);
+    bench.map(tables, 0xfedf'f000, 0x5000);
+    bench.map(tables, 0xfef0'0000, 0x6000);
+    bench.enable();
+    const auto at = [&](std::uint64_t address) {
+        return bench.translate({.requester = device, .address = address, .length = 64, .access = Access::read});
+    };
+
+    CHECK(at(0xfedf'ffc0).address == 0x5fc0);
+    CHECK(at(0xfef0'0000).address == 0x6000);
+    CHECK(at(0xfedf'ffc1).fault == Reason::interrupt_range);
+    CHECK(at(0xfeef'ffff).fault == Reason::interrupt_range);
+}

@@ -116,3 +116,17 @@ TEST_CASE("a message goes where the entry says at the moment it is sent", "[unit
 
     CHECK(msix.next() == Msix::Message{0x1'fee01000, 7, 0});
 }
+
+TEST_CASE("what is pending waits while the function is masked or MSI-X is off", "[unit][msix]") {
+    Msix msix(3);
+    program(msix, 1);
+    msix.control(true, true);
+    CHECK_FALSE(msix.raise(1));
+
+    CHECK_FALSE(msix.next());
+    msix.control(false, false);
+    CHECK_FALSE(msix.next());
+    CHECK(pending(msix) == 2);
+    msix.control(true, false);
+    CHECK(msix.next() == Msix::Message{0xfee00000, 0x41, 1});
+}

@@ -146,8 +146,17 @@ TEST_CASE("the root complex routes to DRAM, interrupts, ECAM and root ports", "[
     CHECK(root.route_from_port(0, high + mebibyte).port == 1);
     CHECK(root.route_from_port(0, high).to == Way::nowhere);
     CHECK(root.route_from_processor(0x9000'0000).to == Way::nowhere);
+    const auto range = root.route_from_processor(high + 5).range;
+    CHECK(range.begin == high);
+    CHECK(range.end == high + mebibyte);
     write(root.port(0), 4, 2, 2);
     CHECK(root.route_from_port(0, 0x1234).to == Way::nowhere);
+
+    using Function = ConfigRouting::To;
+    CHECK(root.route_config({0, 1, 0}).to == Function::port_function);
+    CHECK(root.route_config({0, 2, 0}).to == Function::port_function);
+    for (const Bdf nobody : {Bdf{0, 0, 0}, Bdf{0, 3, 0}, Bdf{0, 1, 1}})
+        CHECK(root.route_config(nobody).to == Function::nowhere);
 }
 
 TEST_CASE("access control of a port decides about requests to peers", "[unit][pcie][switch][acs]") {

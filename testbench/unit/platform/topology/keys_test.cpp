@@ -23,6 +23,8 @@ TEST_CASE("every default satisfies its own key", "[unit][topology]") {
 
 TEST_CASE("every key sets a member of its own, and gives back both ends of its range", "[unit][topology]") {
     const auto before = effective(Config{});
+    // The older key says of the newer one whether it is "dcqcn".
+    const std::set<std::string_view> one_member{"hca.dcqcn.enabled", "hca.congestion_control"};
     std::set<std::string_view> paths;
     for (const auto& key : keys()) {
         INFO(key.path);
@@ -47,7 +49,8 @@ TEST_CASE("every key sets a member of its own, and gives back both ends of its r
             CHECK(key.get(config) == value);
             const auto after = effective(config);
             for (std::size_t i = 0; i < before.size(); ++i)
-                if (before[i].first != key.path)
+                if (before[i].first != key.path &&
+                    !(one_member.contains(before[i].first) && one_member.contains(key.path)))
                     CHECK(after[i] == before[i]);
         }
     }

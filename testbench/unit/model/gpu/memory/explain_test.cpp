@@ -67,6 +67,14 @@ TEST_CASE("a configuration that cannot be built is refused, a profile is not", "
     };
     CHECK(refuses([](MemoryConfig& config) { config.hdp_hold = config.hold_max + Time{1}; }));
     CHECK(refuses([](MemoryConfig& config) { config.hold_max = {}; }));
+    CHECK(refuses([](MemoryConfig& config) {
+        config.hold_max = config.hdp_hold = config.store_hold = config.rinse_hold = config.evict_hold = {};
+    }));
+    for (const auto hold :
+         {&MemoryConfig::hdp_hold, &MemoryConfig::store_hold, &MemoryConfig::rinse_hold, &MemoryConfig::evict_hold}) {
+        CHECK_FALSE(refuses([&](MemoryConfig& config) { config.*hold = config.hold_max; }));
+        CHECK(refuses([&](MemoryConfig& config) { config.*hold = config.hold_max + Time{1}; }));
+    }
     CHECK(refuses([](MemoryConfig& config) { config.units_per_array = 3; }));
     CHECK(refuses([](MemoryConfig& config) { config.arrays = 0; }));
     CHECK(refuses([](MemoryConfig& config) { config.gl1.line = 64; }));

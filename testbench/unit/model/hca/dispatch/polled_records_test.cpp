@@ -140,3 +140,15 @@ TEST_CASE("after a reset no record means anything", "[unit][doorbell]") {
     bench.a.hca.reset();
     CHECK(bench.watch.records.empty());
 }
+
+TEST_CASE("a queue pair without a send queue has no record that means a doorbell, and no doorbell",
+          "[unit][doorbell]") {
+    Bench bench;
+    bench.remake([](auto& attributes) { attributes.has_sq = false; });
+    bench.connect();
+
+    CHECK(bench.a.core(bench.a_qp).state == QpState::rts);
+    CHECK(bench.sending() == nullptr);
+    bench.ring();
+    CHECK(bench.a.hca.counters().doorbells_ignored == 1);
+}

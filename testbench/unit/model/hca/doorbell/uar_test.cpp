@@ -146,6 +146,9 @@ TEST_CASE("stores of any size to any other place of the page are ignored", "[uni
         for (const std::size_t length : {0u, 1u, 2u, 3u, 5u, 7u})
             bench.store(offset, std::span(big).first(length));
     bench.store(0xffffffff, bytes);
+    // Two halves of a doorbell, neither of which begins at a dword.
+    bench.store(0x801, std::span(bytes).first(4));
+    bench.store(0x806, std::span(bytes).last(4));
 
     CHECK(bench.packets() == 0);
     CHECK(bench.a.hca.counters().doorbells == 0);
@@ -185,4 +188,27 @@ TEST_CASE("a doorbell for a queue pair that does not exist is ignored", "[unit][
     CHECK(bench.ignored().size() == 4);
     CHECK(bench.packets() == 0);
     CHECK(bench.a.drain_events().empty());
+}
+
+TEST_CASE("nothing rings behind the end of a page", "[unit][doorbell]") {
+    Bench bench;
+    bench.post();
+
+    for (std::uint32_t offset = abi::prm::uar_bfreg_end; offset < 0x2000; offset += 0x100)
+        bench.store(offset, bench.doorbell());
+
+    CHECK(bench.packets() == 0);
+    CHECK(bench.a.hca.counters().doorbells == 0);
+}
+
+TEST_CASE("a doorbell for a completion queue that does not exist is ignored, and said so", "[unit][doorbell]") {
+    Bench bench;
+    std::array<std::byte, 8> doorbell{};
+    abi::store<std::uint32_t, std::endian::big>(doorbell.data() + 4, 0xfffff0);
+
+    bench.store(abi::prm::uar_cq_doorbell, doorbell);
+
+    REQUIRE(bench.ignored().size() == 1);
+    CHECK(bench.ignored()[0].number == 0xfffff0);
+    CHECK(bench.a.hca.counters().doorbells_ignored == 1);
 }

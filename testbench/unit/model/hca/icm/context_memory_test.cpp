@@ -1,10 +1,12 @@
 // Misses of contexts: what they read, how many at a time, and who waits for whom.
 #include "model/hca/icm/context_memory.h"
+#include "model/hca/memory/paged_buffer.h"
 #include "testbench/unit/model/hca/icm/slow_memory.h"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 using namespace model::hca;
@@ -151,4 +153,35 @@ TEST_CASE("when every object has gone no context is on the chip", "[unit][icm]")
     bench.contexts.forget_all();
     bench.contexts.queue_pair(Qpn{5}, 1us);
     CHECK(bench.counters.qpc_misses == 2);
+}
+
+TEST_CASE("what lies in two pages of a queue's buffer is there when both pieces are", "[unit][icm]") {
+    struct TwoPages final : model::port::Dma {
+        using DmaResult = model::port::DmaResult;
+        DmaResult read(abi::BusAddress address, std::span<std::byte>, Time at, model::port::Purpose) override {
+            using enum model::port::DmaStatus;
+            return {address.value == refused ? unsupported_request : ok,
+                    at + Time{address.value == 0x1fe0 ? slow_first : slow_second}};
+        }
+        DmaResult write(abi::BusAddress, std::span<const std::byte>, Time at, model::port::Purpose) override {
+            return {model::port::DmaStatus::ok, at};
+        }
+        model::port::Loan lend(abi::BusAddress, std::size_t, Time at, model::port::Purpose) override {
+            return {nullptr, {model::port::DmaStatus::ok, at}};
+        }
+        std::uint64_t refused = 0;
+        int slow_first = 1, slow_second = 1;
+    };
+    const model::hca::memory::PagedBuffer buffer({abi::BusAddress{0x1000}, abi::BusAddress{0x5000}}, 12, 0);
+    std::array<std::byte, 64> bytes{};
+    TwoPages memory;
+
+    memory.slow_first = 900;
+    CHECK(buffer.read(memory, 0xfe0, bytes, {}).done == model::port::Time{900});
+    memory.slow_second = 1000;
+    CHECK(buffer.read(memory, 0xfe0, bytes, {}).done == model::port::Time{1000});
+    for (const std::uint64_t refused : {0x1fe0, 0x5000}) {
+        memory.refused = refused;
+        CHECK_FALSE(buffer.read(memory, 0xfe0, bytes, {}).is_ok());
+    }
 }

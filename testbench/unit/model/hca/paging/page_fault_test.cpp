@@ -1,4 +1,5 @@
 // On-demand paging (PRM "Page fault"): who is told what, who waits, and how it goes on.
+#include "model/hca/paging/page_faults.h"
 #include "testbench/unit/model/hca/paging/bench.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -360,4 +361,32 @@ TEST_CASE("a WRITE does not complete the receive that a SEND waits to fill", "[u
     REQUIRE(done.size() == 1);
     CHECK(done[0].opcode == CqeOpcode::resp_send);
     CHECK(bench.b.bytes(buffer) == bench.a.bytes(source));
+}
+
+TEST_CASE("what software has refused is one access of one kind, once", "[unit][paging]") {
+    using model::hca::paging::PageFaults;
+    const bool is_it = GENERATE(true, false);
+    Bench bench;
+    const auto source = bench.a.make_region(100, 1), target = bench.absent(bench.b, 100);
+    auto& responder = bench.b.core(bench.b_qp);
+    PageFaults::give_up(responder, is_it ? PageFaultType::remote_write : PageFaultType::remote_read, abi::Psn{100});
+
+    bench.send(transfer(WqeOpcode::rdma_write, source, target));
+
+    CHECK(bench.faults(bench.b).size() == (is_it ? 0 : 1));
+    const auto done = bench.a.drain(bench.a_cq);
+    CHECK(done.size() == (is_it ? 1 : 0));
+    for (const auto& one : done)
+        CHECK(one.syndrome == CqeSyndrome::remote_access_err);
+    CHECK((responder.paging.refused == 0) == is_it);
+}
+
+TEST_CASE("a page fault of a queue pair's own receive queue is no shared one's", "[unit][paging]") {
+    Bench bench;
+    const auto source = bench.a.make_region(length, 1), target = bench.absent(bench.b, length);
+    bench.b.post_receive(bench.b_qp, {target.sge()});
+    bench.send(transfer(WqeOpcode::send, source, target));
+
+    REQUIRE(bench.only_fault(bench.b));
+    CHECK(bench.b.core(bench.b_qp).paging.shared_queue == 0);
 }

@@ -263,3 +263,24 @@ TEST_CASE("any bytes decode to a request within its bounds or to a fault", "[uni
         REQUIRE(wr.length == (sends ? std::min<std::uint64_t>(sum, 0xffffffff) : 0));
     }
 }
+
+TEST_CASE("an XRC message without data ends with the segment that names the receive queue", "[unit][wqe]") {
+    for (const auto opcode : {WqeOpcode::send, WqeOpcode::rdma_write}) {
+        auto bytes = encoded({.opcode = opcode, .remote = 0x20, .rkey = abi::Key{4}, .xrc_srq = 0x77});
+        const auto decode_it = [&] {
+            WorkRequest wr;
+            std::ranges::copy(bytes, wr.raw.begin());
+            decode(wr, model::hca::queue::QpType::xrc, qpn, ring_index, limit);
+            return wr;
+        };
+        const auto segments = static_cast<unsigned>(bytes[7]);
+        const auto whole = decode_it();
+        INFO(name(opcode));
+        CHECK(whole.fault == WqeFault::none);
+        CHECK(whole.xrc_srq == 0x77);
+        CHECK(whole.length == 0);
+        CHECK(segments == (opcode == WqeOpcode::send ? 2 : 3));
+        set_ds(bytes, segments - 1);
+        CHECK(decode_it().fault == WqeFault::bad_size);
+    }
+}

@@ -120,6 +120,7 @@ TEST_CASE("an unreliable WRITE that may not is dropped, and the connection lives
     auto wr = bench.write(16);
     wr.rkey = abi::Key{0xdead00};
     bench.send(wr);
+    CHECK(bench.b.hca.counters().naks_sent == 0);
     CHECK(bench.a.drain(bench.a_cq).size() == 1);
     CHECK(bench.b.core(bench.b_qp).state == QpState::rts);
 

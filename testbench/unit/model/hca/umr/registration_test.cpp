@@ -239,3 +239,13 @@ TEST_CASE("a local queue pair serves every protection domain, and moves keys bet
         CHECK(dropped.front().reason.text() == "queue pair without a peer");
     }
 }
+
+TEST_CASE("a key of no bytes may begin anywhere, and one that leaves the address space may not", "[unit][umr]") {
+    Bench bench;
+    const auto list = Bench::pages({bench.memory | 3}, 2);
+    const auto key = Bench::free_key(bench.b), other = Bench::free_key(bench.b), third = Bench::free_key(bench.b);
+
+    CHECK(bench.change(Bench::enable(key, ~std::uint64_t{0}, 0, list)).is_ok());
+    CHECK(bench.change(Bench::enable(other, ~std::uint64_t{0xfff}, 0x1000, list)).is_ok());
+    CHECK_FALSE(bench.change(Bench::enable(third, ~std::uint64_t{0xffe}, 0x1000, list)).is_ok());
+}
