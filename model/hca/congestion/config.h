@@ -40,8 +40,8 @@ struct DcqcnConfig {
     bool operator==(const DcqcnConfig&) const = default;
 };
 
-/// The paper names these and gives no values but for the range of windows of flow scaling (section 3.5). The others are
-/// those of htsim's model of it (Broadcom, csg-htsim, sim/swift.cpp), which calls them guesses.
+/// The names are the paper's. The values are those of htsim's model of it (Broadcom, csg-htsim, sim/swift.cpp), which
+/// calls them guesses.
 struct SwiftConfig {
     port::Time base_target = std::chrono::microseconds{25}; ///< base_target: of a path with few flows
     port::Time flow_range = std::chrono::microseconds{125}; ///< fs_range: what flow scaling adds at most

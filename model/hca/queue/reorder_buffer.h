@@ -5,8 +5,8 @@
 #include "abi/types.h"
 #include "model/port/packet.h"
 
-#include <cstddef>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,8 +15,8 @@ namespace model::hca::queue {
 
 class ReorderBuffer {
 public:
-    /// packets   from the one that is expected on, that one included
-    // A power of two divides the sequence numbers, so that two of a window have two places also where they wrap.
+    /// packets   from the one that is expected on, that one included. There are places for the next power of two: it
+    ///           divides the sequence numbers, so that two packets of a window have two places also where they wrap.
     explicit ReorderBuffer(std::uint32_t packets) : slots_(std::bit_ceil(packets)) {}
 
     /// Copies a packet, payload included, that is fewer than `packets` behind the expected one. One that is there
