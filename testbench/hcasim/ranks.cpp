@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
@@ -43,6 +44,14 @@ std::expected<unsigned, std::string> count_processes(const RunOptions& options) 
 bool are_to_be_started(unsigned processes) { return processes > 1 && mpi::launched_ranks() == 1; }
 
 std::string start(const RunOptions& options, unsigned processes) {
+    // mpirun would say so in a page of its own, with the status of a run that was not verified.
+    if (geteuid() == 0)
+        for (const auto* const name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
+            if (const auto* const value = std::getenv(name); value == nullptr || std::string_view(value) != "1")
+                return fmt::format("--ranks {}: mpirun starts nothing for root unless {}=1 is in the environment "
+                                   "(OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM both); set it, or be "
+                                   "another user",
+                                   processes, name);
     std::array<char, PATH_MAX> self{};
     const auto length = readlink(program_itself, self.data(), self.size() - 1);
     if (length <= 0)

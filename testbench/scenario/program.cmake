@@ -189,7 +189,7 @@ if(MPI_FOUND)
         two_hosts_at_a_cable_are_two_processes eight_hosts_at_a_switch_are_two_processes_or_three
         sixty_four_hosts_are_two_processes_or_four credits_that_are_short_cross_between_processes
         pauses_cross_between_processes lost_and_spoiled_packets_are_the_same_ones mpirun_by_hand_is_noticed
-        what_cannot_be_spread_is_refused a_process_that_dies_ends_the_others)
+        what_cannot_be_spread_is_refused root_is_told_what_mpirun_wants_of_it a_process_that_dies_ends_the_others)
 endif()
 add_program_tests(kv kv_program_test.py "hcasim" 300
     values_come_by_each_way a_value_that_changes_while_it_is_read_is_read_again reads_ask_no_processor

@@ -142,6 +142,19 @@ def what_cannot_be_spread_is_refused():
             "2 processes")
 
 
+def root_is_told_what_mpirun_wants_of_it():
+    for missing in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        environment = {name: value for name, value in ENVIRONMENT.items() if name != missing}
+        words = ["run", EIGHT, *(word for one in QUICK for word in ("--set", one)), "--ranks", "2"]
+        ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=250, check=False,
+                             env=environment)
+        if os.geteuid() != 0:  # anybody else needs neither
+            expect(ran.returncode == 0, f"status {ran.returncode}: {ran.stderr}")
+            continue
+        expect(ran.returncode == 2 and f"{missing}=1" in ran.stderr and "Traceback" not in ran.stderr, ran.stderr)
+        expect(len(ran.stderr.splitlines()) == 1, f"more than a line: {ran.stderr}")
+
+
 def lives(process):
     """Whether it does; one that nobody has waited for is dead all the same."""
     try:
