@@ -439,3 +439,12 @@ TEST_CASE("a context may name a device-TLB or page requests only where the unit 
     s.bench.put(entry, plain().set<"dte">(false).set<"pre">(true));
     CHECK(s.at(0x4000).fault == Reason::sm_context_reserved);
 }
+
+TEST_CASE("a context cannot allow page requests to a device without a TLB of its own", "[unit][iommu][pasid]") {
+    auto config = without_caches();
+    config.device_tlb = false;
+    Scalable s(config);
+
+    CHECK(s.with_bit<ScalableContextEntry>(s.bench.sm_context_entry(device), 4) == Reason::sm_context_reserved);
+    CHECK(s.at(0x4000).is_ok());
+}

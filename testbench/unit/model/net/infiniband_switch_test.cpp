@@ -92,6 +92,9 @@ TEST_CASE("a port that is not armed carries management only", "[unit][switch]") 
     bench.bring_up(1);
     bench.send(1, Bench::packet(11));
     CHECK(bench.reasons() == std::vector<std::string_view>(2, "the port is not armed"));
+    bench.send(1, Bench::management(Bench::mad(SmAttribute::node_info), 11)); // of a subnet manager, by LID
+    CHECK(bench.out[2].packets.size() == 1);
+    bench.out[2].packets.clear();
     bench.bring_up(2);
     bench.send(1, Bench::packet(11));
     CHECK(bench.out[2].packets.size() == 1);

@@ -203,3 +203,17 @@ TEST_CASE("a context without directories is one table over its range", "[unit][g
     load(*wave, 0xff'010, plain, {}, &outcome);
     CHECK(outcome.status == Status::page_fault);
 }
+
+TEST_CASE("an invalidation forgets the fault that is on record only where it asks for that",
+          "[unit][gpu][translation]") {
+    GpuBench bench(config);
+    const auto wave = bench.wave();
+    load(*wave, free_address, plain, 3us);
+    auto& spaces = bench.gpu.block().spaces();
+    REQUIRE(spaces.fault());
+
+    spaces.invalidate(InvalidateRequest{forget(GpuBench::vmid)});
+    CHECK(spaces.fault());
+    spaces.invalidate(InvalidateRequest{}.set<"clear_protection_fault_status_addr">(true));
+    CHECK_FALSE(spaces.fault());
+}

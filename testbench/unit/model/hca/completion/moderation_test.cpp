@@ -40,6 +40,35 @@ TEST_CASE("or for cq_period after the first one", "[unit][completion][moderation
     CHECK(bench.events() == 1);
 }
 
+TEST_CASE("the period of an event that company has sent early is no other event's", "[unit][completion][moderation]") {
+    Moderated bench;
+    bench.arm(0);
+    for (std::uint16_t i = 0; i < 3; ++i)
+        bench.write(i);
+    REQUIRE(bench.events() == 1);
+    bench.consume(3);
+    bench.arm(3, false, 1);
+    bench.write(Completion{.opcode = CqeOpcode::req, .qpn = abi::Qpn{0x1150}, .wqe_counter = 3}, 8us);
+
+    bench.writer.wake(10us);
+    CHECK(bench.events() == 0);
+    bench.writer.wake(18us);
+    CHECK(bench.events() == 1);
+}
+
+TEST_CASE("limits that are changed count anew from when they are", "[unit][completion][moderation]") {
+    Moderated bench;
+    bench.arm(0);
+    bench.write(0);
+    bench.cq.attributes.moderation = {.period = 100us, .max_count = 3};
+    bench.writer.moderate_anew(bench.cq, 5us);
+
+    bench.writer.wake(10us);
+    CHECK(bench.events() == 0);
+    bench.writer.wake(105us);
+    CHECK(bench.events() == 1);
+}
+
 TEST_CASE("completions from before the arm count", "[unit][completion][moderation]") {
     Moderated bench;
     for (std::uint16_t i = 0; i < 3; ++i)

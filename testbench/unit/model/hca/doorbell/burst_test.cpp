@@ -194,3 +194,38 @@ TEST_CASE("a doorbell has the time at which it came, and its record is read behi
     CHECK(time_of(std::type_identity<traces::QueueScheduled>{}) == came);
     CHECK(time_of(std::type_identity<traces::WqeFetched>{}) >= came + 1us);
 }
+
+TEST_CASE("a line that is longer than what is left of its WQE is no part of it", "[unit][doorbell]") {
+    Bench bench;
+    const auto wqe = bench.post(2);
+    bench.store(std::span(wqe).first(64));
+    std::vector<std::byte> more(wqe.begin() + 64, wqe.end());
+    more.resize(128, std::byte{0xee});
+    bench.store(more, 0x800 + 64);
+
+    CHECK(bench.rung() == 1); // with its first line
+    CHECK(bench.packets(10us) == 1);
+    CHECK(bench.reads_of_queue() != 0);
+}
+
+TEST_CASE("a burst is waited for as long as it may take, whatever else has been given up", "[unit][doorbell]") {
+    struct TestClock final : model::port::Clock {
+        Time now() const override { return {}; }
+        void wake_at(Time at) override { next = at; }
+        Time next{};
+    } clock;
+    Bursts bursts(clock);
+    const std::array<std::byte, 64> line{};
+    CHECK_FALSE(bursts.begin(1, 0x800, {.qpn = abi::Qpn{1}, .wqe = line, .wqe_bytes = 128}, 10us));
+    CHECK_FALSE(bursts.begin(1, 0x900, {.qpn = abi::Qpn{2}, .wqe = line, .wqe_bytes = 128}, 10us + 300ns));
+    std::vector<std::uint32_t> given_up;
+    const auto note = [&](const Bursts::Rung& rung) { given_up.push_back(rung.ring.qpn.value); };
+
+    bursts.expire(10us + Bursts::patience - 1ns, note);
+    CHECK(given_up.empty());
+    bursts.expire(10us + Bursts::patience, note);
+    CHECK(given_up == std::vector<std::uint32_t>{1});
+    CHECK(clock.next == 10us + 300ns + Bursts::patience);
+    bursts.expire(clock.next, note);
+    CHECK(given_up == std::vector<std::uint32_t>{1, 2});
+}

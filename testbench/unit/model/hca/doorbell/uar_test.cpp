@@ -212,3 +212,17 @@ TEST_CASE("a doorbell for a completion queue that does not exist is ignored, and
     CHECK(bench.ignored()[0].number == 0xfffff0);
     CHECK(bench.a.hca.counters().doorbells_ignored == 1);
 }
+
+TEST_CASE("four bytes across the halves of a register ring nothing", "[unit][doorbell]") {
+    Bench bench;
+    bench.post();
+    const auto bytes = bench.doorbell();
+
+    bench.store(0x800, std::span(bytes).first(4));
+    for (const std::uint32_t offset : {0x801u, 0x802u, 0x806u})
+        bench.store(offset, std::span(bytes).last(4));
+
+    CHECK(bench.a.hca.counters().doorbells == 0);
+    bench.store(0x804, std::span(bytes).last(4));
+    CHECK(bench.a.hca.counters().doorbells == 1);
+}

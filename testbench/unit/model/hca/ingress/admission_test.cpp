@@ -312,3 +312,15 @@ TEST_CASE("a CNP counts from the peer of its connection alone", "[unit][admissio
         packet.path.source_gid = gid_of_node(3);
     }) == "a CNP of no connection");
 }
+
+TEST_CASE("each packet that is taken in is an event with its place in the connection", "[unit][ingress]") {
+    Bench bench;
+    const auto before = bench.a.events.all<traces::PacketReceived>().size();
+    CHECK(bench.arrive().empty());
+
+    const auto received = bench.a.events.all<traces::PacketReceived>();
+    REQUIRE(received.size() == before + 1);
+    CHECK(received.back().destination_qpn == bench.qp.number.value);
+    CHECK(received.back().psn == OneHca::peer_psn);
+    CHECK(received.back().payload == 16);
+}

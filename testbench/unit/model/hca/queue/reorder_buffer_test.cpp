@@ -28,3 +28,20 @@ TEST_CASE("each packet of a window has a place of its own, also where sequence n
         CHECK(held.first_after(first + 1) == first + 1);
     }
 }
+
+TEST_CASE("what is held from before the expected packet goes, and makes room", "[unit][selective]") {
+    ReorderBuffer held(8);
+    for (const std::uint32_t psn : {3u, 5u, 7u}) {
+        model::port::Packet packet;
+        packet.rdma().psn = Psn{psn};
+        held.hold(packet);
+    }
+
+    CHECK(held.first_after(Psn{6}) == Psn{7});
+
+    CHECK(held.find(Psn{3}) == nullptr);
+    CHECK(held.find(Psn{5}) == nullptr);
+    CHECK(held.find(Psn{7}) != nullptr);
+    held.drop(Psn{7});
+    CHECK_FALSE(held.first_after(Psn{0}));
+}
