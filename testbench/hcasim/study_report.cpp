@@ -51,7 +51,7 @@ int study_report(const StudyReportOptions& options) {
     std::string page;
     std::vector<study::Outcome> outcomes;
     try {
-        outcomes = store->all();
+        outcomes = store->all_of(*study);
         page = study::print_page({.study = *study,
                                   .origin = store->origin(),
                                   .outcomes = outcomes,

@@ -178,7 +178,14 @@ def what_is_no_result_gives_no_page():
     same = subprocess.run([PROGRAM, "report", SCRATCH / "r.sqlite", "-o", SCRATCH / "r.sqlite"], capture_output=True,
                           text=True, timeout=60, check=False)
     refused(same, "is the same file as")
+    for own, reason in (("", "0 axes"), ("scenario.qps=2\nscenario.qps=1", "twice"), ("scenario.qps=many", "no value"),
+                        ("scenario.mtu=256", "no axis")):
+        with sqlite3.connect(SCRATCH / "r.sqlite") as database:
+            database.execute("UPDATE point SET own = ?", (own,))
+        database.close()
+        refused(report(status=REFUSED), "is damaged: point 0 is none of its study", reason)
     with sqlite3.connect(SCRATCH / "r.sqlite") as database:
+        database.execute("UPDATE point SET own = 'scenario.qps=1'")
         database.execute("UPDATE point SET result = x'28b52ffd00'")
     database.close()
     refused(report(status=REFUSED), "is damaged")

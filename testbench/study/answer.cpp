@@ -190,6 +190,11 @@ std::vector<std::string> answer(const Study& study, std::span<const Outcome> out
     add_effects(study, cells, said);
     add_front(study, cells, said);
     add_failures(outcomes, said);
+    if (outcomes.empty())
+        said.emplace_back("No point has been run yet.");
+    else if (said.empty())
+        said.push_back(fmt::format("Nothing follows from {}: there is nothing to compare.",
+                                   outcomes.size() == 1 ? "one point" : fmt::format("{} points", outcomes.size())));
     return said;
 }
 

@@ -1,5 +1,9 @@
 #include "testbench/study/design.h"
 
+#include "platform/topology/value.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -96,6 +100,27 @@ bool is_allowed(const Study& study, const Settings& settings) {
             return false;
     }
     return true;
+}
+
+std::optional<std::string> fault_of(const Study& study, const Settings& settings) {
+    std::size_t axes = 0;
+    for (auto one = settings.begin(); one != settings.end(); ++one) {
+        const auto* axis = study.axis(one->key);
+        if (axis == nullptr && one->key != study.refinement.budget)
+            return fmt::format("'{}' is no axis of the study", one->key);
+        if (std::ranges::find(settings.begin(), one, one->key, &Setting::key) != one)
+            return fmt::format("'{}' is there twice", one->key);
+        if (axis == nullptr)
+            continue;
+        ++axes;
+        // Of numbers others than those of the design are between them, where it was refined.
+        if (axis->is_number() ? !platform::topology::parse(axis->kind, one->value).has_value()
+                              : std::ranges::find(axis->values, one->value) == axis->values.end())
+            return fmt::format("'{}' is no value of '{}'", one->value, one->key);
+    }
+    if (study.design == Design::one_at_a_time ? axes > 1 : axes != study.axes.size())
+        return fmt::format("it has values of {} axes, and the study has {}", axes, study.axes.size());
+    return std::nullopt;
 }
 
 std::vector<Settings> first_round(const Study& study) {

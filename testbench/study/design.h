@@ -4,6 +4,8 @@
 
 #include "testbench/study/study.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace study {
@@ -17,5 +19,9 @@ double count_of_design(const Study& study);
 
 /// Whether the constraints of keys allow these settings; a key that is not set there is not looked at.
 bool is_allowed(const Study& study, const Settings& settings);
+
+/// Why these settings are those of no point of the study: an axis is missing or there twice, or has a value that is
+/// none of its key. Nothing: they may be.
+std::optional<std::string> fault_of(const Study& study, const Settings& settings);
 
 } // namespace study

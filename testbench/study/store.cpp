@@ -1,6 +1,7 @@
 #include "testbench/study/store.h"
 
 #include "testbench/scenario/sha256.h"
+#include "testbench/study/design.h"
 
 #include <fmt/format.h>
 #include <zstd.h>
@@ -220,6 +221,14 @@ std::vector<Outcome> Store::all() {
         metrics.reset();
         outcomes.push_back(std::move(one));
     }
+    return outcomes;
+}
+
+std::vector<Outcome> Store::all_of(const Study& study) {
+    auto outcomes = all();
+    for (const auto& one : outcomes)
+        if (const auto fault = fault_of(study, one.point.settings))
+            throw std::runtime_error(fmt::format("point {} is none of its study: {}", one.point.number, *fault));
     return outcomes;
 }
 

@@ -48,6 +48,9 @@ public:
     const Origin& origin() const { return origin_; }
     /// All, by number.
     std::vector<Outcome> all();
+    /// The same, of which each has to be a point of the study: whoever draws them counts on its axes. Throws
+    /// std::runtime_error with the first that is none.
+    std::vector<Outcome> all_of(const Study& study);
     /// In one transaction: after it, the point is there whatever happens. Throws std::runtime_error.
     void add(const Study& study, const Outcome& outcome);
     /// Forgets the points that are not done, to have them run again. Returns how many.

@@ -65,3 +65,14 @@ TEST_CASE("a published knee that is not there is outside of its band", "[unit][s
 
     CHECK(is_said(study::answer(study, outcomes()), "Published is 1 to 4 (ours): it is outside of this band."));
 }
+
+TEST_CASE("a study of which nothing is known says so", "[unit][study]") {
+    const auto study = made::study({made::axis("a", {1, 2})});
+    CHECK(study::answer(study, {}) == std::vector<std::string>{"No point has been run yet."});
+
+    auto bare = study;
+    bare.metrics.clear();
+    const std::vector alone{made::outcome({0, 0, {{"a", "1"}}, 0}, 1)};
+    CHECK(study::answer(bare, alone) ==
+          std::vector<std::string>{"Nothing follows from one point: there is nothing to compare."});
+}

@@ -80,3 +80,23 @@ TEST_CASE("the middle of two values is on the axis's scale, and there is none be
     CHECK(study::coordinate(sizes, "2 KiB") == 2048);
     CHECK(study::coordinate({.key = "t", .kind = platform::topology::Kind::time}, "2 us") == 2000);
 }
+
+TEST_CASE("settings are those of a point where each axis has a value of its key", "[unit][study]") {
+    auto study = made::study({made::axis("a", {1, 4}), made::axis("b", {3})});
+    study.refinement.budget = "work";
+    const auto fault = [&](study::Settings settings) { return study::fault_of(study, settings).value_or(""); };
+
+    CHECK(fault({{"a", "1"}, {"b", "3"}}).empty());
+    CHECK(fault({{"a", "2"}, {"b", "3"}, {"work", "100"}}).empty()); // refined, with a budget
+    CHECK(fault({{"a", "1"}}) == "it has values of 1 axes, and the study has 2");
+    CHECK(fault({{"a", "1"}, {"a", "1"}}) == "'a' is there twice");
+    CHECK(fault({{"a", "many"}, {"b", "3"}}) == "'many' is no value of 'a'");
+    CHECK(fault({{"a", "1"}, {"b", "3"}, {"c", "1"}}) == "'c' is no axis of the study");
+
+    study.design = study::Design::one_at_a_time;
+    CHECK(fault({}).empty());
+    CHECK(fault({{"b", "3"}}).empty());
+    CHECK_FALSE(fault({{"a", "1"}, {"b", "3"}}).empty());
+    study.axes[0].kind = platform::topology::Kind::text;
+    CHECK(fault({{"a", "2"}}) == "'2' is no value of 'a'");
+}
