@@ -14,8 +14,6 @@ using abi::pcie::Bdf;
 using abi::pcie::VendorGateway;
 using model::port::Purpose;
 
-int sc_main(int, char**) { return 0; } // libsystemc refers to it; the fuzzer has its own main()
-
 namespace {
 
 using fuzz::Tape;

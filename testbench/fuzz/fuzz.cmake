@@ -43,6 +43,9 @@ foreach(source ${fuzz_sources})
     file(MAKE_DIRECTORY ${found})
 
     add_executable(${program} ${source})
+    if("${fuzz_${name}_libraries}" MATCHES "hca_(platform|workload|program)")
+        target_sources(${program} PRIVATE fuzz/sc_main.cpp) # they have SystemC
+    endif()
     target_link_libraries(${program} PRIVATE ${fuzz_${name}_libraries} hca_core_benches hca_devices hca_options)
     target_link_libraries(${program} PRIVATE ${fuzz_library})
     add_dependencies(fuzzers ${program})

@@ -19,8 +19,6 @@ using namespace testbench;
 namespace bridge = platform::bridge::vfio_user;
 namespace client = testbench::vfio_user;
 
-int sc_main(int, char**) { return 0; } // libsystemc refers to it; the fuzzer has its own main()
-
 namespace {
 
 using fuzz::Tape;
