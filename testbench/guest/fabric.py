@@ -11,8 +11,9 @@ import progress
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 FUNCTION = re.compile(r"^((?:host)?([A-Z]+)\.\S+): (/.*)$")
-HOLDS = re.compile(r"^host[A-Z]+\.hca holds ")
-DOORBELLS = re.compile(r"^host[A-Z]+\.hca doorbells: ")
+HCA = re.compile(r"^(?:host)?[A-Z]+\.hca\d*$")
+HOLDS = re.compile(r"^(?:host)?[A-Z]+\.hca\d* holds ")
+DOORBELLS = re.compile(r"^(?:host)?[A-Z]+\.hca\d* doorbells: ")
 CLOSING = re.compile(r"^serving \d+ functions")
 
 
@@ -68,16 +69,22 @@ class Fabric:
 
     def holdings(self, patience=10):
         """What each HCA holds for its driver, a line each, and behind them how doorbells of polled ones came."""
+        hcas = sum(bool(HCA.match(name)) for functions in self.functions.values() for name, _ in functions)
         before = len(self.lines())
         self.process.send_signal(signal.SIGUSR1)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             lines = self.lines()[before:]
             said = [line for line in lines if HOLDS.match(line)]
-            if len(said) == len(self.functions):
+            if len(said) == hcas:
                 return said + [line for line in lines if DOORBELLS.match(line)]
             time.sleep(0.02)
         return [f"no answer within {patience} s"]
+
+    def memory_kib(self):
+        """What it has of memory of its own; that of guests, which it maps, does not count."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)[1])
 
     def end(self, patience=30):
         """Ends it as Ctrl-C would; returns what is wrong with the way it ended, or None."""

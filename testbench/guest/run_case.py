@@ -75,12 +75,17 @@ class Guests:
                 lambda words, machines=machines: self._heed(machines, words, served))
 
     def _heed(self, machines, words, served):
+        def answer(lines):
+            path = self.guests[machines].exchange / words[0]
+            path.with_suffix(".part").write_text("".join(f"{line}\n" for line in lines))
+            path.with_suffix(".part").rename(path)
+
         if words[0] == "part":
             self.parts[machines] = words[1]
         elif words[0] == "holdings":
-            answer = self.guests[machines].exchange / "holdings"
-            answer.with_suffix(".part").write_text("".join(f"{line}\n" for line in served.holdings()))
-            answer.with_suffix(".part").rename(answer)
+            answer(served.holdings())
+        elif words[0] == "memory":
+            answer([served.memory_kib()])
         elif words[0] == "die":
             # As a machine that loses its power; what was to come of this life is done.
             self.guests[machines].process.kill()

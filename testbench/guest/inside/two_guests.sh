@@ -47,7 +47,7 @@ call() {
 # addresses. The subnet manager has to be there first. Ports of a plain cable are active without one and name LID 1 as
 # its place. The kernel there has no agent for a request to join a group and answers with status 0x000c, unsupported; of
 # any such answer IPoIB says "multicast join failed", -22. With a manager no join fails: that message is not among the
-# known ones.
+# known ones. A case of several rounds counts them in `round`.
 network_over_the_cards() {
     local own=10.9.0.1 peer=10.9.0.2
     if [ "$MACHINE" = A ]; then
@@ -59,7 +59,7 @@ network_over_the_cards() {
     wait_until 60 [ -e /sys/class/net/ib0 ] && wait_until 60 sminfo -C mlx5_0 || return
     ip addr add $own/24 dev ib0 && ip link set ib0 up || return
     wait_until 60 eval 'ip link show ib0 | grep -q LOWER_UP' || fail "$(ip link show ib0)" || return
-    barrier network 300 && wait_until 60 ping -q -c 1 -W 2 $peer
+    barrier "network.${round:-}" 300 && wait_until 60 ping -q -c 1 -W 2 $peer
 }
 # The simulator counts what all cards hold: it is asked once, when both drivers have gone.
 both_are_gone() {
@@ -67,7 +67,7 @@ both_are_gone() {
     [ "$MACHINE" = B ] || part "nothing is left" nothing_is_held
 }
 leave_the_network() {
-    barrier leaving 300
+    barrier "leaving.${round:-}" 300
     pkill opensm
     sleep 0.5
     unload_drivers
