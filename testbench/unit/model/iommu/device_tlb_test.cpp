@@ -98,6 +98,13 @@ TEST_CASE("the interrupt range is answered as untranslated only", "[unit][iommu]
     CHECK(result.is_ok());
     CHECK(result.is_untranslated_only);
     CHECK_FALSE(result.is_readable);
+    const auto for_dword = a.bench.translate({.requester = IommuBench::device,
+                                              .address = 0xfee0'0000,
+                                              .length = 4,
+                                              .access = Access::write,
+                                              .type = AddressType::translation_request});
+    CHECK(for_dword.is_untranslated_only);
+    CHECK_FALSE(for_dword.is_interrupt); // who asks for a translation writes nothing yet
 }
 
 TEST_CASE("a translated request goes to the host address it names", "[unit][iommu][ats]") {

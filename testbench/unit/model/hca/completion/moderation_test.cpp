@@ -48,6 +48,23 @@ TEST_CASE("completions from before the arm count", "[unit][completion][moderatio
     CHECK(bench.events() == 1);
 }
 
+TEST_CASE("the period of the next event begins with its own first completion", "[unit][completion][moderation]") {
+    Moderated bench;
+    bench.arm(0);
+    for (std::uint16_t i = 0; i < 3; ++i)
+        bench.write(i);
+    CHECK(bench.events() == 1);
+    bench.consume(3);
+    bench.arm(3, false, 1);
+
+    bench.write(Completion{.opcode = CqeOpcode::req, .qpn = abi::Qpn{0x1150}, .wqe_counter = 3}, 5us);
+
+    bench.writer.wake(10us); // that of the first one's
+    CHECK(bench.events() == 0);
+    bench.writer.wake(15us);
+    CHECK(bench.events() == 1);
+}
+
 TEST_CASE("a queue that goes owes no event", "[unit][completion][moderation]") {
     Moderated bench;
     bench.arm(0);
@@ -96,5 +113,15 @@ TEST_CASE("a full ring cannot take the CQE that ends it", "[unit][completion][re
         bench.write(i);
     CHECK_FALSE(bench.writer.resize(bench.cq, {{abi::BusAddress{0x80000}}, 16, 0}, 3, {}));
     CHECK(bench.cq.state == CompletionState::ready);
+    CHECK(bench.cq.size() == 4);
+}
+
+TEST_CASE("a ring that does not take the CQE that ends it is not exchanged", "[unit][completion][resize]") {
+    Bench bench(2);
+    bench.dma.fail(Bench::ring, Bench::ring + 64, model::port::DmaStatus::unsupported_request);
+
+    CHECK_FALSE(bench.writer.resize(bench.cq, {{abi::BusAddress{0x80000}}, 16, 0}, 3, {}));
+
+    CHECK(bench.cq.state == CompletionState::write_failed);
     CHECK(bench.cq.size() == 4);
 }

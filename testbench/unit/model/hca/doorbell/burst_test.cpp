@@ -194,3 +194,68 @@ TEST_CASE("a doorbell has the time at which it came, and its record is read behi
     CHECK(time_of(std::type_identity<traces::QueueScheduled>{}) == came);
     CHECK(time_of(std::type_identity<traces::WqeFetched>{}) >= came + 1us);
 }
+
+TEST_CASE("a burst is waited for as long as its time has not come, whoever asks", "[unit][doorbell]") {
+    TestClock clock;
+    Bursts bursts(clock);
+    const std::vector<std::byte> line(64);
+    REQUIRE_FALSE(bursts.begin(0, 0x800, {.qpn = abi::Qpn{7}, .wqe = line, .wqe_bytes = 128}, Time{}));
+    int ended = 0;
+    const auto end = [&](const Bursts::Rung& rung) {
+        ++ended;
+        CHECK(rung.ring.wqe.empty());
+    };
+
+    bursts.expire(Bursts::patience - 1ns, end);
+    CHECK(ended == 0);
+    bursts.expire(Bursts::patience, end);
+    CHECK(ended == 1);
+}
+
+namespace {
+
+/// A send queue that does not begin anything until go().
+struct Drained : Bench {
+    void to(model::hca::queue::QpState state) { a.modify(qp, state, clock.now()); }
+    Drained() { to(model::hca::queue::QpState::sqd); }
+    std::vector<Seen> go() {
+        to(model::hca::queue::QpState::rts);
+        run(clock.now() + 20us);
+        return peer.take();
+    }
+};
+
+} // namespace
+
+TEST_CASE("a store that reaches beyond the WQE that it goes on with brings none of it", "[unit][doorbell]") {
+    Drained bench;
+    const auto first = bench.post();
+    bench.post();
+    bench.post();
+    bench.a.ring(bench.qp, bench.clock.now());
+
+    bench.store(std::span(first).first(64));
+    bench.store(std::vector<std::byte>(192), 0x800 + 64);
+
+    const auto seen = bench.go();
+    REQUIRE(seen.size() == 3);
+    for (const auto& packet : seen)
+        CHECK(packet.payload.size() == 6); // a byte of each segment, those of the second line among them
+}
+
+TEST_CASE("a WQE that came with a doorbell and reaches beyond what the record counts is read from the queue",
+          "[unit][doorbell]") {
+    Drained bench;
+    auto longer =
+        Node::encode({.sges = std::vector<Post::Sge>(6, bench.source.sge(0, 1)), .remote = 0x2000, .rkey = abi::Key{1}},
+                     bench.qp.number, 0);
+    longer.resize(128);
+    bench.post(1);
+    bench.a.ring(bench.qp, bench.clock.now());
+
+    bench.burst(longer);
+
+    const auto seen = bench.go();
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].header.rdma().reth.address == 0x1000);
+}

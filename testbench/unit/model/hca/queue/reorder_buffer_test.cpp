@@ -28,3 +28,18 @@ TEST_CASE("each packet of a window has a place of its own, also where sequence n
         CHECK(held.first_after(first + 1) == first + 1);
     }
 }
+
+TEST_CASE("what is held of packets whose turn is past goes when one behind them is asked for", "[unit][selective]") {
+    ReorderBuffer held(8);
+    for (const std::uint32_t psn : {10u, 11u, 13u}) {
+        model::port::Packet packet;
+        packet.rdma().psn = Psn{psn};
+        held.hold(packet);
+    }
+
+    CHECK(held.first_after(Psn{12}) == Psn{13});
+
+    CHECK(held.find(Psn{10}) == nullptr);
+    CHECK(held.find(Psn{11}) == nullptr);
+    CHECK(held.find(Psn{13}) != nullptr);
+}
