@@ -297,28 +297,3 @@ TEST_CASE("windows are a resource of the card: one for each queue pair, busy whi
     CHECK(row->usage.longest_wait > 20us);
     CHECK(row->usage.longest_wait < 25us);
 }
-
-TEST_CASE("answers to READs wait for no window and no pause, and are none of the packets that do",
-          "[unit][congestion][swift]") {
-    OneHca bench({}, Windowed::config(fixed(0.5), false));
-    const auto own = bench.a.make_region(4 * mtu, 1);
-    const auto to = [&](Time now) { bench.run(now), bench.clock.set(now); };
-    bench.send({.sges = {own.sge(0, 2 * mtu)}, .remote = 0x1000, .rkey = abi::Key{1}});
-    to(10us);
-    bench.answer(100, abi::wire::ack_syndrome()); // a round trip of 10 us
-    to(40us);
-    bench.send({.sges = {own.sge(0, 2 * mtu)}, .remote = 0x1000, .rkey = abi::Key{1}});
-    to(41us);
-    bench.peer.take();
-    auto& control = *bench.core().requester.congestion.control;
-    const auto next = control.next(41us);
-    REQUIRE(next > 42us);
-
-    bench.receive(abi::wire::Operation::read_request, OneHca::peer_psn, 0, [&](auto& packet) {
-        packet.rdma().reth = {.address = own.address, .rkey = own.key, .length = 3 * mtu};
-    });
-    to(43us);
-
-    CHECK(bench.peer.take().size() == 3);
-    CHECK(control.next(43us) == next);
-}

@@ -227,22 +227,6 @@ struct Drained : Bench {
 
 } // namespace
 
-TEST_CASE("a store that reaches beyond the WQE that it goes on with brings none of it", "[unit][doorbell]") {
-    Drained bench;
-    const auto first = bench.post();
-    bench.post();
-    bench.post();
-    bench.a.ring(bench.qp, bench.clock.now());
-
-    bench.store(std::span(first).first(64));
-    bench.store(std::vector<std::byte>(192), 0x800 + 64);
-
-    const auto seen = bench.go();
-    REQUIRE(seen.size() == 3);
-    for (const auto& packet : seen)
-        CHECK(packet.payload.size() == 6); // a byte of each segment, those of the second line among them
-}
-
 TEST_CASE("a WQE that came with a doorbell and reaches beyond what the record counts is read from the queue",
           "[unit][doorbell]") {
     Drained bench;
