@@ -94,7 +94,9 @@ class Program:
             log.touch()
             chosen = pathlib.Path(scratch) / "names"
             chosen.write_text("".join(re.sub(r'[\\,"\[]', r"\\\g<0>", name) + "\n" for name in names))
-            environment = dict(os.environ, HCASIM_MUTANT=str(number), HCASIM_MUTANT_LOG=str(log), TMPDIR=scratch)
+            # A case that asks how much of the heap is in use is not told of what the allocator keeps for a thread.
+            environment = dict(os.environ, HCASIM_MUTANT=str(number), HCASIM_MUTANT_LOG=str(log), TMPDIR=scratch,
+                               GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
             command = [str(self.path), "--input-file", str(chosen)] + (["--abort"] if stop else [])
             process = subprocess.Popen(command, env=environment, cwd=self.path.parent, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,

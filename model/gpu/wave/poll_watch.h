@@ -35,7 +35,7 @@ public:
                  .outcome = outcome};
         std::memcpy(&now.value, bytes.data(), std::min(bytes.size(), sizeof now.value));
         for (auto& poll : polls_) {
-            if (poll.count == 0 || poll.address != address || poll.length != now.length)
+            if (poll.address != address || poll.length != now.length) // an empty place has no length
                 continue;
             if (poll.value == now.value) {
                 ++poll.count;

@@ -47,9 +47,10 @@ void Responses::receive(QueuePair& qp, const port::Packet& packet, port::Time at
         // Another gap is asked for at once, since perhaps nothing more comes that would show it; but behind a packet
         // that does not end an answer the rest of that is under way.
         const auto next = packet.traits().is_last ? next_answer(qp) : std::nullopt;
+        // What is held behind it also acknowledges the messages before its own, whose ACK may have been lost.
         const auto until = next ? qp.requester.response.held->first_after(*next) : std::nullopt;
-        if (until && qp.can_send() && qp.requester.sends.messages.front().awaits_data)
-            retry_.ask_again(qp, *until, at);
+        if (until && qp.can_send())
+            acknowledgements_.answers_front(qp, *until, at);
     }
     if (reorder_packets_ != 0) [[unlikely]]
         acknowledgements_.look_again(qp, at);
@@ -68,8 +69,7 @@ void Responses::take(QueuePair& qp, const port::Packet& packet, port::Time at) {
 void Responses::hold(QueuePair& qp, const port::Packet& packet) const {
     const auto next = next_answer(qp);
     const auto psn = packet.rdma().psn;
-    if (!next || !psn.is_after(*next) || !psn.is_before(qp.requester.window.unsent_psn) ||
-        static_cast<std::uint32_t>(psn - *next) >= reorder_packets_)
+    if (!next || !psn.is_after(*next) || static_cast<std::uint32_t>(psn - *next) >= reorder_packets_)
         return;
     auto& held = qp.requester.response.held;
     if (!held)

@@ -163,7 +163,8 @@ void Sending::leave_unreliably(const QueuePair& qp, port::Packet& packet, const 
 bool Sending::wait_for_page(QueuePair& qp, const tpt::Request& access, port::Time at) {
     auto& position = qp.requester.position;
     const auto& message = qp.requester.sends.messages[position.message];
-    const bool waits = page_faults_.raise(
+    seek(position); // the packet is gathered again from its start
+    return page_faults_.raise(
         qp,
         paging::WqePageFault{.type = abi::prm::PageFaultType::send_or_write,
                              .wq_number = qp.number.value,
@@ -172,9 +173,6 @@ bool Sending::wait_for_page(QueuePair& qp, const tpt::Request& access, port::Tim
                              .packet = queue::packet_length(message.length, position.offset, qp.attributes.mtu_bytes()),
                              .what = position.message},
         access, at);
-    if (waits)
-        seek(position); // the packet is gathered again from its start
-    return waits;
 }
 
 } // namespace model::hca::requester

@@ -39,7 +39,7 @@ void KeyGrants::add(std::uint32_t index, std::uint64_t address, std::uint64_t le
 
 void KeyGrants::key_mapped(const Mkey& mkey, std::uint64_t first, std::uint64_t count) {
     const auto& attributes = mkey.attributes;
-    if (first == 0 && count == mkey.mtt.size())
+    if (count == mkey.mtt.size())
         watch_.take(mkey.index);
     const auto size = std::uint64_t{1} << attributes.page_shift;
     const auto bus_of = [&](std::uint64_t entry) { return mkey.mtt[entry] & ~(size - 1); };

@@ -149,8 +149,7 @@ public:
             if (due.command != no_command)
                 free_.push_back(due.command);
             return true;
-        });
-        std::ranges::make_heap(due_, later);
+        }); // what is sorted is a heap as well
         if (!drains_)
             orphan([&](const Due& due) { return due.entry.sqid == sqid; });
     }

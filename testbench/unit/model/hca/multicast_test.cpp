@@ -255,3 +255,30 @@ TEST_CASE("a datagram to the port's own LID never reaches the cable, one to this
     REQUIRE(port.far.packets.size() == 1);
     CHECK(port.far.packets[0].path.source_lid == abi::wire::permissive_lid);
 }
+
+TEST_CASE("over Ethernet the IP header is the global route header of a multicast datagram", "[unit][multicast]") {
+    HcaPair pair;
+    pair.remake([](auto& attributes) {
+        attributes.type = QpType::ud;
+        attributes.q_key = q_key;
+    });
+    pair.connect();
+    auto& node = pair.b;
+    node.hca.groups().attach(group, node.core(pair.b_qp));
+    const auto to = node.make_region(256);
+    node.post_receive(pair.b_qp, {to.sge()});
+    model::port::Packet packet;
+    packet.path = reversed(node.core(pair.b_qp).path);
+    packet.path.has_grh = false;
+    packet.path.destination_gid = group;
+    auto& head = packet.rdma();
+    head.destination = abi::Qpn{0xffffff};
+    head.service = abi::wire::Service::ud;
+    head.operation = abi::wire::Operation::send_only;
+    head.pkey = 0xffff;
+    head.deth.qkey = q_key;
+
+    node.hca.receive(packet, {});
+
+    CHECK(node.drain(pair.b_cq).size() == 1);
+}

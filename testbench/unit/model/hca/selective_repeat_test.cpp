@@ -248,6 +248,61 @@ TEST_CASE("a refusal behind a missing answer counts when that has come", "[unit]
     CHECK(bench.a.drain(bench.cq).size() == 3);
 }
 
+TEST_CASE("an acknowledgement behind a READ that is answered in part asks for nothing again",
+          "[unit][transport][selective][read]") {
+    Bench bench;
+    bench.read(2 * mtu);
+    bench.write(10); // 102
+    bench.peer.take();
+    bench.answer(102, good);
+    CHECK(bench.psns() == Psns{100}); // both answers were lost
+
+    bench.receive(Operation::read_response_first, 100, mtu);
+    CHECK(bench.psns().empty());
+    bench.receive(Operation::read_response_last, 101, mtu);
+
+    CHECK(bench.a.drain(bench.cq).size() == 2); // the acknowledgement was kept until it counts
+    CHECK(bench.psns().empty());
+}
+
+TEST_CASE("an answer that comes in its turn says nothing of the WRITE behind it",
+          "[unit][transport][selective][read]") {
+    Bench bench;
+    bench.read(1000);
+    bench.write(10);
+    bench.peer.take();
+
+    bench.receive(Operation::read_response_only, 100, 1000);
+
+    CHECK(bench.a.drain(bench.cq).size() == 1);
+    CHECK(bench.psns().empty());
+    bench.answer(101, good);
+    CHECK(bench.a.drain(bench.cq).size() == 1);
+}
+
+TEST_CASE("a second gap is asked for also when a WRITE without its ACK is in front of it",
+          "[unit][transport][selective][read]") {
+    Bench bench;
+    bench.read(1000);
+    bench.write(10);     // 101
+    bench.read(3 * mtu); // 102 to 104
+    bench.peer.take();
+    bench.receive(Operation::read_response_last, 104, mtu);
+    CHECK(bench.psns() == Psns{100});
+
+    bench.receive(Operation::read_response_only, 100, 1000);
+
+    const auto again = bench.peer.take();
+    REQUIRE(again.size() == 1);
+    CHECK(again[0].psn() == 102);
+    CHECK(again[0].header.rdma().reth.length == 2 * mtu);
+    CHECK(bench.a.drain(bench.cq).size() == 2); // what was held acknowledges the WRITE
+    bench.receive(Operation::read_response_first, 102, mtu);
+    bench.receive(Operation::read_response_last, 103, mtu);
+    CHECK(bench.a.drain(bench.cq).size() == 1);
+    CHECK(bench.psns().empty());
+}
+
 TEST_CASE("part of a READ is answered again, and answers that wait are not forgotten for it",
           "[unit][transport][selective][read]") {
     Bench bench;

@@ -7,6 +7,7 @@
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -389,4 +390,47 @@ TEST_CASE("answers that are under way have the bytes from before a train", "[uni
     std::vector<std::byte> answered(64);
     answer.copy_to(answered);
     CHECK(answered == now);
+}
+
+TEST_CASE("a train to a queue pair in the error state writes nothing and gets no answer", "[unit][transport]") {
+    Twin twin({}, true);
+    begin(twin);
+    auto& receiver = twin.pair.b;
+    receiver.modify(twin.pair.b_qp, model::hca::queue::QpState::err, {});
+    const auto before = receiver.dma.peek(twin.target, bytes);
+    const auto sent = receiver.hca.counters().packets_sent;
+
+    deliver(twin, train_of(twin, abi::Psn{101}, packets, abi::wire::Operation::write_first, std::byte{7}));
+
+    CHECK(receiver.dma.peek(twin.target, bytes) == before);
+    CHECK(receiver.hca.counters().packets_sent == sent);
+}
+
+TEST_CASE("a train whose bytes are in two pieces is written whole", "[unit][transport]") {
+    Twin twin({}, true);
+    begin(twin);
+    auto train = train_of(twin, abi::Psn{101}, packets, abi::wire::Operation::write_first, std::byte{7});
+    const std::vector<std::byte> whole(bytes, std::byte{8});
+    const std::array<std::uint32_t, 2> sizes{1024, bytes - 1024};
+    train.payload.clear();
+    train.payload.become_copy(whole, sizes);
+
+    deliver(twin, std::move(train));
+
+    CHECK(twin.pair.b.dma.peek(twin.target, bytes) == whole);
+    CHECK(twin.pair.b.core(twin.pair.b_qp).responder.order.expected.value == 105);
+}
+
+TEST_CASE("a train that memory does not take at once comes one by one", "[unit][transport]") {
+    Twin twin({}, true);
+    begin(twin);
+    auto& dma = twin.pair.b.dma;
+    const auto before = dma.trains();
+    dma.fail(0, 1, model::port::DmaStatus::unsupported_request); // of memory that nobody touches
+
+    deliver(twin, train_of(twin, abi::Psn{101}, packets, abi::wire::Operation::write_first, std::byte{7}));
+
+    CHECK(dma.trains() == before);
+    CHECK(dma.peek(twin.target, bytes) == std::vector<std::byte>(bytes, std::byte{7}));
+    CHECK(twin.pair.b.core(twin.pair.b_qp).responder.order.expected.value == 105);
 }

@@ -231,3 +231,11 @@ TEST_CASE("a PASID in legacy mode and a reserved table mode are faults", "[unit]
         CHECK(bench.translate(0x4000).fault == Reason::table_mode_invalid);
     }
 }
+
+TEST_CASE("a unit without scalable mode refuses its root table", "[unit][iommu][pasid]") {
+    IommuBench bench;
+    bench.enable(abi::iommu::TableMode::scalable);
+
+    CHECK(bench.translate(0x4000).fault == Reason::table_mode_invalid);
+    CHECK_FALSE(abi::iommu::ExtendedCapability{bench.read64(IommuBench::Register::ecap)}.get<"smts">());
+}

@@ -99,6 +99,14 @@ TEST_CASE("a port that is not armed carries management only", "[unit][switch]") 
     bench.send(1, Bench::packet(11));
     CHECK(bench.out[2].packets.size() == 1);
 
+    Bench managing; // by LID, as well as along a route
+    managing.device.agent().set_route(11, 2);
+    auto packet = Bench::packet(11);
+    packet.rdma().destination = abi::Qpn{0};
+    managing.send(1, packet);
+    CHECK(managing.reasons().empty());
+    CHECK(managing.out[2].packets.size() == 1);
+
     Bench other; // what comes in is data, too
     other.device.agent().set_route(11, 2);
     other.bring_up(2);

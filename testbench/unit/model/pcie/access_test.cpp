@@ -224,15 +224,3 @@ TEST_CASE("a reset of the link above leaves exactly the sticky fields of a port"
     check_reset_of_link<BridgeSpace>(BridgeSpace({.vendor_id = 1}, PortType::switch_downstream, {}, 3),
                                      [](auto& space) { space.reset(); });
 }
-
-TEST_CASE("a port reports the state of its link where that is below it", "[unit][pcie][access]") {
-    constexpr std::uint16_t link_capabilities = 0x0c; // bit 20: Data Link Layer Link Active Reporting Capable
-    const auto reports = [](PortType type) {
-        const BridgeSpace space({}, type, {}, 1);
-        return (space.read(pci_express_offset + link_capabilities, 4) >> 20 & 1) == 1;
-    };
-
-    CHECK(reports(PortType::root_port));
-    CHECK(reports(PortType::switch_downstream));
-    CHECK_FALSE(reports(PortType::switch_upstream));
-}

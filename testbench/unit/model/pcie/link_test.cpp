@@ -6,7 +6,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <array>
+#include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 
 using namespace model;
@@ -210,6 +213,21 @@ TEST_CASE("a link that goes before a route leaves the route's counts to the othe
 
     CHECK(beyond.traffic(Direction::downstream).tlps == 4);
     CHECK(beyond.traffic(Direction::upstream).tlps == 0);
+}
+
+TEST_CASE("a link that goes takes the room with it that a write has at its end", "[unit][pcie][route]") {
+    alignas(Link) std::array<std::byte, sizeof(Link)> place;
+    auto* link = new (place.data()) Link("link", {.posted_credits = 64, .latency = 1us});
+    HopList hops;
+    hops.add({link, Direction::upstream});
+    Route route(hops, 16, TlpSizes::of(256, 512), 0ns);
+    const auto there = route.write(0, 64, {}, Purpose::payload).there;
+
+    link->~Link();
+    place.fill(std::byte{0xff}); // whoever asks it now finds nonsense
+    route.land(there);
+
+    CHECK(route.hops().empty());
 }
 
 TEST_CASE("a route of untimed links takes no time", "[unit][pcie][route]") {

@@ -173,6 +173,28 @@ TEST_CASE("completions are bounded by the room of the switch that they come down
     CHECK(upstream.completion_credit_account().usage.waited > Time{});
 }
 
+TEST_CASE("an answer that is longer than the room of a switch passes at the pace at which credits come back",
+          "[unit][pcie][credits]") {
+    constexpr unsigned credits = 64; // 1 KiB
+    Link device("device", {.generation = 5, .width = 16, .latency = 100ns});
+    Link upstream("upstream", {.generation = 5, .width = 16, .completion_credits = credits, .latency = 1us});
+    Route route(way({&device, &upstream}), 16, TlpSizes::of(512, 512), memory);
+
+    const auto done = route.read(far, 64 * 1024, {}, Purpose::payload);
+
+    CHECK(done > 63 * 2us); // all lots behind the first one wait for a round trip each
+}
+
+TEST_CASE("a link without time takes none where another one on the way has few credits", "[unit][pcie][credits]") {
+    Link plain("plain", {.generation = 5, .width = 16, .completion_credits = 64, .latency = 1us});
+    Link upstream("upstream", {.generation = 5, .width = 16, .completion_credits = 64, .latency = 1us});
+    Link untimed("untimed", {.generation = 1, .width = 1, .timed = false});
+    Route alone(way({&plain}), 16, TlpSizes::of(512, 512), memory);
+    Route behind(way({&untimed, &upstream}), 16, TlpSizes::of(512, 512), memory);
+
+    CHECK(behind.read(far, 512, {}, Purpose::payload) == alone.read(far, 512, {}, Purpose::payload));
+}
+
 TEST_CASE("who asks has room for all answers: no credits but a switch's own hold completions back",
           "[unit][pcie][credits]") {
     Link link("link", {.generation = 5, .width = 16, .completion_credits = 64, .latency = 1us});

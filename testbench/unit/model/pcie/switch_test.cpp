@@ -218,3 +218,18 @@ TEST_CASE("peer to peer between root ports can be switched off", "[unit][pcie][s
     CHECK(root.route_from_port(0, high + mebibyte).to == RootComplex::Routing::To::nowhere);
     CHECK(root.route_from_port(0, 0x1000).to == RootComplex::Routing::To::dram);
 }
+
+TEST_CASE("ports that face down report that their link is up, and others do not", "[unit][pcie][switch]") {
+    using abi::pcie::PciExpress;
+    using abi::pcie::PortType;
+    for (const auto [type, faces_down] :
+         {std::pair{PortType::root_port, true}, std::pair{PortType::switch_downstream, true},
+          std::pair{PortType::switch_upstream, false}}) {
+        const BridgeSpace bridge({}, type, {}, 1);
+        abi::Block<PciExpress> capability;
+        for (std::uint16_t at = 0; at < PciExpress::size; at += 4)
+            abi::store<std::uint32_t, abi::Endian::little>(
+                capability.bytes.data() + at, bridge.read(static_cast<std::uint16_t>(pci_express_offset + at), 4));
+        CHECK((capability.view().get<"link_active_reporting">() != 0) == faces_down);
+    }
+}

@@ -64,6 +64,21 @@ TEST_CASE("an address without an entry is a fault, and only the first one is on 
     CHECK(bench.peek(static_cast<std::uint32_t>(Register::fault_status)) == 0);
 }
 
+TEST_CASE("an invalidation clears the fault on record where it says so", "[unit][gpu][translation]") {
+    GpuBench bench(config);
+    load(*bench.wave(), free_address, plain, 3us);
+    const auto request = InvalidateRequest{forget(GpuBench::vmid)};
+
+    bench.poke(engine(Register::invalidate0_req, 3), static_cast<std::uint32_t>(request.value()));
+    CHECK(bench.gpu.block().spaces().fault());
+    auto clearing = request;
+    clearing.set<"clear_protection_fault_status_addr">(true);
+    bench.poke(engine(Register::invalidate0_req, 3), static_cast<std::uint32_t>(clearing.value()));
+
+    CHECK_FALSE(bench.gpu.block().spaces().fault());
+    CHECK(bench.peek(static_cast<std::uint32_t>(Register::fault_status)) == 0);
+}
+
 TEST_CASE("a page that may only be read faults on a store and keeps its bytes", "[unit][gpu][translation]") {
     GpuBench bench(config);
     const auto wave = bench.wave();
@@ -202,18 +217,4 @@ TEST_CASE("a context without directories is one table over its range", "[unit][g
     CHECK(outcome.status == Status::page_fault);
     load(*wave, 0xff'010, plain, {}, &outcome);
     CHECK(outcome.status == Status::page_fault);
-}
-
-TEST_CASE("an invalidation forgets the fault that is on record only where it asks for that",
-          "[unit][gpu][translation]") {
-    GpuBench bench(config);
-    const auto wave = bench.wave();
-    load(*wave, free_address, plain, 3us);
-    auto& spaces = bench.gpu.block().spaces();
-    REQUIRE(spaces.fault());
-
-    spaces.invalidate(InvalidateRequest{forget(GpuBench::vmid)});
-    CHECK(spaces.fault());
-    spaces.invalidate(InvalidateRequest{}.set<"clear_protection_fault_status_addr">(true));
-    CHECK_FALSE(spaces.fault());
 }

@@ -124,6 +124,29 @@ TEST_CASE("a thread sees its own stores at once", "[unit][gpu][wave]") {
     CHECK(seen == seeds);
 }
 
+TEST_CASE("behind an acquire nothing is left of what stood beside a flag before", "[unit][gpu][wave]") {
+    for (unsigned seed = 1; seed <= seeds; ++seed) {
+        CAPTURE(seed);
+        FlatMemory memory;
+        Grid grid(adversarial(seed, 2), {&memory}, [](Thread& t) -> Task<> {
+            if (t.index() == 0) {
+                co_await t.sleep(1us);
+                co_await t.store(8, 42u); // beside the flag
+                co_await t.fence(Order::release);
+                co_await t.store(0, 1u);
+                co_return;
+            }
+            while (co_await t.load<std::uint32_t>(0) == 0)
+                co_await t.sleep(100ns);
+            co_await t.fence(Order::acquire);
+            const auto seen = co_await t.load<std::uint32_t>(8);
+            co_await t.store(256, seen);
+        });
+        run_all(grid);
+        CHECK(memory.at<std::uint32_t>(256) == 42);
+    }
+}
+
 TEST_CASE("another thread sees a store within the bound", "[unit][gpu][wave]") {
     const auto seed = GENERATE(range(1u, 30u));
     CAPTURE(seed);

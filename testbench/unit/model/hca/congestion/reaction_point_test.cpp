@@ -202,6 +202,32 @@ TEST_CASE("a READ response whose packets are marked leaves at the rate that its 
     CHECK(took[1] > 250us);
 }
 
+TEST_CASE("a queue pair whose rate is that of its port again forgets its CNPs when it answers a READ",
+          "[unit][congestion]") {
+    Congested bench;
+    auto& reader = bench.pair.b;
+    auto& congestion = bench.pair.a.core(bench.pair.a_qp).requester.congestion;
+    const auto own = reader.make_region(4096), other = bench.pair.a.make_region(4096, 5);
+    bench.mark();
+    const auto read = [&] {
+        reader.post(bench.pair.b_qp, {.opcode = abi::prm::WqeOpcode::rdma_read,
+                                      .sges = {own.sge()},
+                                      .remote = other.address,
+                                      .rkey = other.key});
+        reader.ring(bench.pair.b_qp, bench.pair.clock.now());
+        bench.pair.run(bench.pair.clock.now() + 1ms);
+        CHECK(reader.drain(bench.pair.b_cq).size() == 1);
+    };
+    read();
+    REQUIRE(congestion.control);
+
+    bench.pair.a.core(bench.pair.a_qp).path.traffic_class &= 0xfc; // the congestion is over
+    bench.pair.clock.set(1s);
+    read();
+
+    CHECK_FALSE(congestion.control);
+}
+
 TEST_CASE("a card without congestion control sends packets that cannot be marked, and no CNPs", "[unit][congestion]") {
     Congested off(false);
     off.mark();

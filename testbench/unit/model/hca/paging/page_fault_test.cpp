@@ -365,11 +365,17 @@ TEST_CASE("a WRITE does not complete the receive that a SEND waits to fill", "[u
 
 TEST_CASE("what software has refused is one access of one kind, once", "[unit][paging]") {
     using model::hca::paging::PageFaults;
-    const bool is_it = GENERATE(true, false);
+    struct Refused {
+        PageFaultType type;
+        std::uint32_t psn;
+    };
+    const auto refused = GENERATE(Refused{PageFaultType::remote_write, 100}, Refused{PageFaultType::remote_read, 100},
+                                  Refused{PageFaultType::remote_write, 99});
+    const bool is_it = refused.type == PageFaultType::remote_write && refused.psn == 100;
     Bench bench;
     const auto source = bench.a.make_region(100, 1), target = bench.absent(bench.b, 100);
     auto& responder = bench.b.core(bench.b_qp);
-    PageFaults::give_up(responder, is_it ? PageFaultType::remote_write : PageFaultType::remote_read, abi::Psn{100});
+    PageFaults::give_up(responder, refused.type, abi::Psn{refused.psn});
 
     bench.send(transfer(WqeOpcode::rdma_write, source, target));
 
@@ -389,4 +395,26 @@ TEST_CASE("a page fault of a queue pair's own receive queue is no shared one's",
 
     REQUIRE(bench.only_fault(bench.b));
     CHECK(bench.b.core(bench.b_qp).paging.shared_queue == 0);
+}
+
+TEST_CASE("a page fault of a shared receive queue says whose it is", "[unit][paging][srq]") {
+    Bench bench;
+    const auto srq = bench.b.make_srq();
+    auto shared = bench.b.attributes(bench.b_cq);
+    shared.receive = model::hca::queue::ReceiveKind::shared;
+    shared.srqn = srq.number;
+    bench.a_qp = bench.a.make_qp(bench.a.attributes(bench.a_cq));
+    bench.b_qp = bench.b.make_qp(shared);
+    bench.connect();
+    auto queue = srq;
+    const auto source = bench.a.make_region(100, 1), target = bench.absent(bench.b, 100);
+    bench.b.post_receive(queue, 0, {target.sge()});
+
+    bench.send(transfer(WqeOpcode::send, source, target));
+
+    const auto fault = bench.only_fault(bench.b);
+    REQUIRE(fault);
+    CHECK(fault->type == PageFaultType::shared_receive);
+    CHECK(fault->queue == srq.number);
+    CHECK(bench.b.core(bench.b_qp).paging.shared_queue == srq.number);
 }

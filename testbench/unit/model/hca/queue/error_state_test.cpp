@@ -430,18 +430,14 @@ TEST_CASE("a receive completion that finds its queue full counts, too", "[unit][
     CHECK(pair.b.core(pair.b_qp).state == QpState::err);
 }
 
-TEST_CASE("a send queue that drains begins nothing new until it may send again", "[unit][error]") {
-    HcaPair pair;
-    pair.connect();
-    pair.a.modify(pair.a_qp, QpState::sqd, pair.clock.now());
+TEST_CASE("in the error state a WQE that says it has no bytes is flushed as one block", "[unit][error]") {
+    Bench bench;
+    bench.to(QpState::err);
+    bench.flushed();
+    bench.a.post_bytes(bench.qp, std::vector<std::byte>(64));
+    bench.a.post(bench.qp, bench.write());
 
-    pair.send({.opcode = WqeOpcode::rdma_write});
-    CHECK(pair.a.hca.counters().packets_sent == 0);
-    CHECK(pair.a.drain(pair.a_cq).empty());
+    bench.a.ring(bench.qp, bench.clock.now());
 
-    pair.a.modify(pair.a_qp, QpState::rts, pair.clock.now());
-    pair.settle();
-    const auto done = pair.a.drain(pair.a_cq);
-    REQUIRE(done.size() == 1);
-    CHECK(done[0].is_ok());
+    CHECK(bench.flushed().sends == Indices{0, 1});
 }

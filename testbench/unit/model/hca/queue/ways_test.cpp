@@ -5,6 +5,9 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
 
 using namespace harness;
 using model::hca::queue::QpType;
@@ -24,9 +27,14 @@ public:
     Time send(Time at) override {
         --room;
         ++sent;
+        psns.push_back(packet_.rdma().psn.value);
+        if (on_send)
+            on_send(at);
         return at;
     }
     std::uint32_t room = 0, sent = 0;
+    std::vector<std::uint32_t> psns; ///< of what was sent
+    std::function<void(Time)> on_send;
 
 private:
     model::port::Packet packet_;
@@ -44,12 +52,12 @@ struct Bench {
         memory = node.make_region(4096, 1);
     }
     /// A connection to node `to`, with WRITEs that wait.
-    TestQp connection(std::uint16_t to) {
+    TestQp connection(std::uint16_t to, std::uint32_t psn = 0) {
         auto attributes = node.attributes(cq);
         attributes.path.ack_timeout = 0;
         auto qp = node.make_qp(attributes);
         node.peer = to;
-        node.connect(qp, qp.number, 0, 0, {});
+        node.connect(qp, qp.number, psn, 0, {});
         for (int i = 0; i < 4; ++i)
             node.post(qp, {.sges = {memory.sge(0, 64)}, .remote = 0x1000, .rkey = abi::Key{1}});
         node.ring(qp, {});
@@ -133,4 +141,39 @@ TEST_CASE("a queue pair whose path is set anew waits for its new way", "[unit][s
     bench.cable.room = 1;
     bench.node.hca.ready({});
     CHECK(bench.cable.sent == 0);
+}
+
+TEST_CASE("a way that has room again in the middle of a turn lets the turn end first", "[unit][scheduler]") {
+    Bench bench;
+    bench.connection(2, 100);
+    bench.connection(2, 200);
+    bench.cable.on_send = [&](Time at) { bench.node.hca.ready(at); };
+
+    bench.cable.room = 100;
+    bench.node.hca.ready({});
+
+    CHECK(bench.cable.psns == std::vector<std::uint32_t>{100, 101, 102, 103, 200, 201, 202, 203});
+}
+
+TEST_CASE("an acknowledge waits for a way that is full", "[unit][scheduler][ack]") {
+    Bench bench;
+    auto attributes = bench.node.attributes(bench.cq);
+    auto qp = bench.node.make_qp(attributes);
+    bench.node.peer = 2;
+    bench.node.connect(qp, abi::Qpn{0x99}, 0, 100, {});
+    model::port::Packet packet;
+    packet.path = reversed(bench.node.core(qp).path);
+    packet.rdma().pkey = 0xffff;
+    packet.rdma().operation = abi::wire::Operation::write_only;
+    packet.rdma().destination = qp.number;
+    packet.rdma().psn = abi::Psn{100};
+    packet.rdma().ack_request = true;
+
+    bench.node.hca.receive(packet, {});
+    bench.node.hca.received_all({});
+    CHECK(bench.cable.sent == 0);
+
+    bench.cable.room = 1;
+    bench.node.hca.ready({});
+    CHECK(bench.cable.psns == std::vector<std::uint32_t>{100});
 }

@@ -1,4 +1,5 @@
 // Send WQEs as bytes: what is read out of them, and which fault a wrong one has.
+#include "model/hca/queue/receive_wqe.h"
 #include "model/hca/queue/wqe_reader.h"
 #include "testbench/harness/hca_node.h"
 
@@ -283,4 +284,25 @@ TEST_CASE("an XRC message without data ends with the segment that names the rece
         set_ds(bytes, segments - 1);
         CHECK(decode_it().fault == WqeFault::bad_size);
     }
+}
+
+TEST_CASE("a receive WQE ends with the terminator alone, and not with a segment of bytes that has its key",
+          "[unit][wqe]") {
+    std::vector<std::byte> bytes(64);
+    const auto segment = [&](std::size_t number, std::uint32_t length, std::uint32_t key) {
+        abi::View<abi::prm::WqeData>(
+            std::span(bytes).subspan(number * abi::prm::WqeData::size, abi::prm::WqeData::size))
+            .set<"byte_count">(length)
+            .set<"lkey">(key);
+    };
+    segment(0, 8, 0x8a0b);
+    segment(1, 16, 0x100); // a driver's key may have the terminator's number
+    segment(2, 0, 0x100);
+    segment(3, 32, 0x8a0b);
+    model::hca::queue::ReceiveRequest request;
+
+    request.decode(bytes);
+
+    CHECK(request.count == 2);
+    CHECK(request.room() == 24);
 }

@@ -91,6 +91,8 @@ TEST_CASE("an unreliable SEND without a receive is dropped, and the next one arr
     bench.send(bench.message(3000));
     CHECK(bench.a.drain(bench.a_cq).size() == 1);
     CHECK(bench.b.drain(bench.b_cq).empty());
+    CHECK(bench.b.hca.counters().naks_sent == 0);
+    CHECK(bench.b.hca.counters().packets_sent == 0);
 
     bench.b.post_receive(bench.b_qp, {bench.to.sge()});
     bench.send(bench.message(3000));

@@ -281,3 +281,37 @@ TEST_CASE("a list without a repeat block ends the interleaving", "[unit][tpt][in
 
     CHECK(bench.read(0x720, 0x20) == Pieces{{0xa220, 0x20}});
 }
+
+TEST_CASE("a repeat block is one at the start of a KLM list only", "[unit][tpt][indirect]") {
+    std::vector<std::byte> block(Klm::size);
+    abi::View<abi::prm::RepeatBlock>(std::span(block))
+        .set<"bcount_per_cycle">(0x10u)
+        .set<"op">(abi::prm::repeat_block_op)
+        .set<"repeat_count">(1u)
+        .set<"num_entries">(1u);
+    IndirectBench bench;
+    auto& table = bench.list({{0, IndirectBench::first, 0x1000}}, AccessMode::ksm);
+
+    write_ranges(table, 0, block);
+
+    CHECK(table.interleaving.repetition == 0);
+}
+
+TEST_CASE("entries that are written behind the repeat block leave it and the others as they are",
+          "[unit][tpt][indirect]") {
+    constexpr abi::Key third{0x12, 1};
+    InterleavedBench bench(3);
+    auto a = Bench::attributes(0x10000, 0x1000);
+    a.variant = 1;
+    bench.table.create(third.index(), a, {0xc000});
+    std::vector<std::byte> bytes(Klm::size);
+    abi::View<abi::prm::RepeatEntry>(std::span(bytes))
+        .set<"stride">(0x20u)
+        .set<"bcount">(8u)
+        .set<"mkey">(third.value)
+        .set<"address">(0x10000u); // where a repeat block has its count of entries: 0
+
+    write_ranges(*bench.table.find(bench.index), 2, bytes);
+
+    CHECK(bench.read(0x700, 0x18) == Pieces{{0xa100, 0x10}, {0xc000, 8}});
+}

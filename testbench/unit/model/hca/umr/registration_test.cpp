@@ -253,3 +253,53 @@ TEST_CASE("a key of no bytes may begin anywhere, and one that leaves the address
     const auto fourth = Bench::free_key(bench.b);
     CHECK_FALSE(bench.change(Bench::enable(fourth, ~std::uint64_t{0xffe}, 0x1000, list)).is_ok());
 }
+
+TEST_CASE("a key of all addresses may name any start", "[unit][umr]") {
+    Bench bench;
+    const auto key = Bench::free_key(bench.b);
+    auto post = Bench::enable(key, ~std::uint64_t{0}, 2, Bench::pages({bench.memory | 3}, 2));
+    post.context.view().set<"length64">(1);
+
+    CHECK(bench.change(post).is_ok());
+}
+
+TEST_CASE("a list of an earlier request is not taken for one that is missing", "[unit][umr]") {
+    Bench bench;
+    const auto key = Bench::free_key(bench.b), other = Bench::free_key(bench.b);
+    const auto list = bench.b.make_region(64);
+    bench.b.dma.poke(list.address, Bench::pages({bench.memory | 3}, 8));
+    auto post = Bench::enable(key, 0, 0x1000, {});
+    post.control.view().set<"inline">(0).set<"xlt_octowords">(4);
+    for (int i = 0; i < 4; ++i) { // every place that the device has for a request has held such a list
+        auto good = post;
+        good.control.view().set<"check_not_free">(0);
+        good.list_at = list.sge();
+        REQUIRE(bench.change(good).is_ok());
+    }
+
+    post.key = other;
+    const auto done = bench.change(post);
+
+    CHECK(done.syndrome == CqeSyndrome::mw_bind_err);
+    CHECK(bench.key(other).attributes.is_free);
+}
+
+TEST_CASE("who watches the tables hears of entries that a UMR wrote, and of no others", "[unit][umr]") {
+    struct Watch final : model::hca::tpt::MkeyWatch {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> told;
+        void key_mapped(const model::hca::tpt::Mkey&, std::uint64_t first, std::uint64_t count) override {
+            told.emplace_back(first, count);
+        }
+    } watch;
+    Bench bench;
+    const auto key = Bench::free_key(bench.b), list = Bench::free_key(bench.b, AccessMode::klms, 16);
+    bench.b.hca.mkeys().set_watch(&watch);
+
+    REQUIRE(bench.change(Bench::enable(key, 0, 0x1000, Bench::pages({bench.memory | 3}, 2))).is_ok());
+    CHECK(watch.told == std::vector{std::pair<std::uint64_t, std::uint64_t>{0, 2}});
+    REQUIRE(bench.change(Bench::free(key)).is_ok());
+    REQUIRE(bench.change(Bench::bind(list, key, 0, 0x1000)).is_ok());
+
+    CHECK(watch.told.size() == 1);
+    bench.b.hca.mkeys().set_watch(nullptr);
+}

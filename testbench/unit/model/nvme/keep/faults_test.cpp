@@ -1,4 +1,5 @@
 // A drive in files whose configuration says what fails.
+#include "testbench/unit/model/nvme/broken_file.h"
 #include "testbench/unit/model/nvme/keep/drive_in_files.h"
 
 using namespace nvme_test;
@@ -62,4 +63,18 @@ TEST_CASE("where the power goes with the process, what was not flushed may be go
     }
     CHECK(kept > 4);
     CHECK(lost > 4);
+}
+
+TEST_CASE("an overwrite whose marks cannot be kept has failed", "[unit][nvme][keep]") {
+    DriveInFiles drive;
+    REQUIRE(drive.write(1, 5, 1) == Status::success);
+    auto& spaces = drive.bench->controller.namespaces();
+    model::port::Time at{};
+    {
+        const BrokenFile broken(drive.marks());
+        CHECK(spaces.sanitize(model::nvme::SanitizeAction::overwrite, 0, false, at).status == Status::sanitize_failed);
+    }
+
+    REQUIRE(drive.write(1, 5, 1) == Status::success);
+    CHECK(spaces.sanitize(model::nvme::SanitizeAction::overwrite, 0, false, at).is_ok());
 }

@@ -2,6 +2,7 @@
 #include "model/nvme/media/faulty_medium.h"
 #include "model/nvme/media/file_medium.h"
 #include "model/nvme/media/memory_medium.h"
+#include "testbench/unit/model/nvme/broken_file.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
@@ -147,6 +148,19 @@ TEST_CASE("a file that somebody has made shorter is a read error", "[unit][nvme]
     const auto result = medium.read(4096, into, {});
     CHECK(result.status == MediumStatus::read_error);
     CHECK(result.where == 6000);
+}
+
+TEST_CASE("after the disk has lost writes what is to be durable fails, and what is not goes on", "[unit][nvme]") {
+    const File file;
+    FileMedium medium(file.path, 1 << 16);
+    {
+        const nvme_test::BrokenFile broken(file.path);
+        CHECK(medium.flush({}).status == MediumStatus::write_fault);
+    }
+
+    CHECK(write(medium, 0, bytes(512, 1)).is_ok());
+    CHECK(write(medium, 0, bytes(512, 2), Durability::durable).status == MediumStatus::write_fault);
+    CHECK(medium.flush({}).status == MediumStatus::write_fault); // nobody knows what was lost
 }
 
 TEST_CASE("a disk without room refuses a write", "[unit][nvme]") {

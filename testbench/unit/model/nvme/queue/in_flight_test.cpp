@@ -214,3 +214,21 @@ TEST_CASE("admin commands that never end are as many as an admin queue may have,
     drive.enable();
     CHECK(drive.ask(0, AdminOpcode::identify, 0, 1) == Status::success);
 }
+
+TEST_CASE("reads that are left to themselves at a reset move their data in the order of their times", "[unit][nvme]") {
+    using model::nvme::InFlight;
+    InFlight all;
+    all.plant_missing_drains();
+    const InFlight::Sqe command{};
+    const auto wait = [&](std::int64_t at) { all.wait(1, InFlight::untouched(command, {}, 0), Time{at}); };
+    const auto complete = [&](std::int64_t at) { all.add({.sqid = 1}, Time{at}); };
+    complete(1), wait(5), complete(2), wait(6), wait(7), wait(3);
+
+    all.clear(); // takes the completions from between them
+
+    for (const std::int64_t at : {3, 5, 6, 7}) {
+        CHECK(all.next() == Time{at});
+        CHECK(all.take(Time{at}));
+    }
+    CHECK(all.is_empty());
+}

@@ -319,13 +319,7 @@ TEST_CASE("a configuration that cannot be is refused", "[unit][nvme]") {
     CHECK_THROWS(make([](auto& space) { space.formats.resize(17); }));
     CHECK_THROWS(make([](auto& space) { space.formats[0].data_shift = 13; }));
     CHECK_THROWS(make([](auto& space) { space.formats[0].data_shift = 8; }));
-    try {
-        make([](auto& space) { space.namespaces[0].format = 5; });
-        FAIL("a format that is not there");
-    } catch (const std::invalid_argument& refused) {
-        CHECK(refused.what() ==
-              std::string_view("a namespace has a format of logical blocks that the drive does not have"));
-    }
+    CHECK_THROWS_AS(make([](auto& space) { space.namespaces[0].format = 5; }), std::invalid_argument);
     CHECK_THROWS(make([](auto& space) { space.namespaces[0].bytes = 511; }));
     CHECK_THROWS(make([](auto& space) { space.namespaces[0].protection = model::nvme::Protection::type1; }));
     CHECK_THROWS(make([](auto& space) { space.namespaces[0].file = "/no/such/folder/image"; }));
