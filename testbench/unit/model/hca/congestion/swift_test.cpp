@@ -195,6 +195,24 @@ TEST_CASE("below one packet, packets leave a round trip by the window apart; fro
     CHECK(swift.next(240us) <= 240us);
 }
 
+TEST_CASE("a window of exactly one packet needs no pause, and ends the one that has begun",
+          "[unit][congestion][swift]") {
+    auto config = plain(0.5);
+    config.increase = 0.25;
+    Swift swift(config);
+    swift.acknowledged({.packets = 1, .round_trip = 25us, .at = 100us});
+    swift.sent({.bytes = 4096, .packets = 1, .at = 100us});
+    CHECK(swift.next(100us) == 150us);
+    CHECK(swift.is_silent(149us));
+    CHECK_FALSE(swift.is_silent(150us));
+
+    swift.acknowledged({.packets = 2, .round_trip = 20us, .at = 120us});
+    REQUIRE(swift.window() == 1);
+    CHECK(swift.next(120us) <= 120us);
+    swift.sent({.bytes = 4096, .packets = 1, .at = 121us});
+    CHECK(swift.next(121us) <= 121us);
+}
+
 TEST_CASE("a CNP says nothing to a window that follows delay", "[unit][congestion][swift]") {
     const auto config = plain();
     Swift swift(config);
@@ -271,4 +289,25 @@ TEST_CASE("packets that find no room are answered, and not measured", "[unit][co
               (i < 32 ? std::optional<Time>(Time{100us} - Time{1us} * i) : std::nullopt));
     trips.asked(psn(40), psn(40), false, 100us);
     CHECK(trips.answered(psn(40), 101us) == 1us);
+}
+
+TEST_CASE("what is sent again is forgotten, whatever number it begins with and however many were measured before",
+          "[unit][congestion]") {
+    const std::uint32_t first = GENERATE(0u, 3u, 0x900000u, 0xfffff0u);
+    const std::uint32_t before = GENERATE(0u, 5u, 32u, 70u);
+    RoundTrips trips;
+    for (std::uint32_t i = 0; i < before; ++i) {
+        trips.asked(psn(first) + i, psn(first) + i, false, 10us);
+        CHECK(trips.answered(psn(first) + i, 12us) == 2us);
+    }
+    const auto next = psn(first) + before;
+    trips.asked(next, next, false, 20us);
+    trips.asked(next + 1, next + 1, false, 20us);
+
+    trips.repeat_from(next);
+
+    CHECK(trips.answered(next, 30us) == std::nullopt);
+    CHECK(trips.answered(next + 1, 30us) == std::nullopt);
+    trips.asked(next + 2, next + 2, false, 40us);
+    CHECK(trips.answered(next + 2, 43us) == 3us);
 }
