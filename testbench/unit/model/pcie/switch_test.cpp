@@ -222,7 +222,7 @@ TEST_CASE("peer to peer between root ports can be switched off", "[unit][pcie][s
 TEST_CASE("ports that face down report that their link is up, and others do not", "[unit][pcie][switch]") {
     using abi::pcie::PciExpress;
     using abi::pcie::PortType;
-    for (const auto [type, faces_down] :
+    for (const auto& [type, faces_down] :
          {std::pair{PortType::root_port, true}, std::pair{PortType::switch_downstream, true},
           std::pair{PortType::switch_upstream, false}}) {
         const BridgeSpace bridge({}, type, {}, 1);
