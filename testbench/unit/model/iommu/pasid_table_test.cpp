@@ -444,12 +444,3 @@ TEST_CASE("a context may name a device-TLB or page requests only where the unit 
     s.bench.put(entry, plain().set<"dte">(false).set<"pre">(true)); // what asks for pages asks for translations first
     CHECK((s.at(0x4000).fault == Reason::sm_context_reserved) == !(has_device_tlb && has_page_requests));
 }
-
-TEST_CASE("a context cannot allow page requests to a device without a TLB of its own", "[unit][iommu][pasid]") {
-    auto config = without_caches();
-    config.device_tlb = false;
-    Scalable s(config);
-
-    CHECK(s.with_bit<ScalableContextEntry>(s.bench.sm_context_entry(device), 4) == Reason::sm_context_reserved);
-    CHECK(s.at(0x4000).is_ok());
-}
