@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t mtu = 1024;
 constexpr Time for_a_packet = 80us; ///< at least, at the rate that the first CNP leaves: 1024 bytes at 100 Mbit/s
 
-model::hca::HcaConfig config(Algorithm algorithm = Algorithm::dcqcn) {
+model::hca::HcaConfig settings_of(Algorithm algorithm = Algorithm::dcqcn) {
     model::hca::HcaConfig config;
     config.congestion_control = algorithm;
     config.dcqcn.first_rate_mbps = 100;
@@ -28,7 +28,7 @@ model::hca::HcaConfig config(Algorithm algorithm = Algorithm::dcqcn) {
 }
 
 struct Bench : OneHca {
-    explicit Bench(const model::hca::HcaConfig& config = ::config(), const Change& change = {})
+    explicit Bench(const model::hca::HcaConfig& config = settings_of(), const Change& change = {})
         : OneHca(change, config) {}
 
     void notify() {
@@ -69,7 +69,7 @@ struct Bench : OneHca {
 
 TEST_CASE("a CNP says nothing to a card without DCQCN, or whose port has no rate", "[unit][congestion]") {
     const auto algorithm = GENERATE(Algorithm::none, Algorithm::swift, Algorithm::dcqcn);
-    auto settings = config(algorithm);
+    auto settings = settings_of(algorithm);
     if (algorithm == Algorithm::dcqcn)
         settings.port_rate_gbps = 0;
     Bench bench(settings);
