@@ -130,7 +130,7 @@ TEST_CASE("requests and READ responses share the rate of their queue pair", "[un
 
 TEST_CASE("packets since the last one that asked for an answer are counted anew when they are sent again",
           "[unit][congestion][ack]") {
-    Bench bench(config(), [](auto& attributes) { attributes.log_ack_request = 2; });
+    Bench bench(settings_of(), [](auto& attributes) { attributes.log_ack_request = 2; });
     bench.notify();
     bench.write(8);
     bench.pass(for_a_packet + 20us);
