@@ -1,5 +1,6 @@
 // Which answers a queue pair with a window asks for, and which of those that come say how long the way is.
 #include "testbench/harness/scripted_peer.h"
+#include "testbench/unit/model/hca/congestion/windows.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,19 +11,10 @@
 using namespace harness;
 using abi::prm::WqeOpcode;
 using model::hca::congestion::SwiftConfig;
+using windows::fixed;
+using windows::mtu;
 
 namespace {
-
-constexpr std::uint32_t mtu = 1024;
-
-/// Windows that stay what they are, unless something is lost.
-SwiftConfig fixed(double window) {
-    SwiftConfig config;
-    config.base_target = 100ms;
-    config.increase = 0.001;
-    config.first_window = window;
-    return config;
-}
 
 model::hca::HcaConfig with(const SwiftConfig& swift, bool is_selective) {
     model::hca::HcaConfig config;

@@ -1,6 +1,7 @@
 // A queue pair whose window is Swift's: two cards on a cable, and what leaves when.
 #include "testbench/harness/hca_pair.h"
 #include "testbench/harness/scripted_peer.h"
+#include "testbench/unit/model/hca/congestion/windows.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,19 +11,10 @@ using namespace harness;
 using abi::prm::WqeOpcode;
 using model::hca::congestion::Algorithm;
 using model::hca::congestion::SwiftConfig;
+using windows::fixed;
+using windows::mtu;
 
 namespace {
-
-constexpr std::uint32_t mtu = 1024;
-
-/// Windows that stay what they are, unless something is lost: no delay is too long, and none adds much.
-SwiftConfig fixed(double window) {
-    SwiftConfig config;
-    config.base_target = 100ms;
-    config.increase = 0.001;
-    config.first_window = window;
-    return config;
-}
 
 /// 10 us there, 10 us back.
 model::net::LinkConfig far(model::port::Time latency = 10us) {
