@@ -82,6 +82,21 @@ def all_to_one_is_held_back_by_the_wire_of_that_one():
     expect(85 < rate < 100, f"{rate} Gb/s of 100")
 
 
+def who_brings_what_a_cache_lacks_is_named_and_twice_as_many_carry_twice_as_much():
+    """Of a card that has no caches, its engines for misses; of a remapping unit without any, its walkers."""
+    small = ("scenario.qps=16", "scenario.message=64", "traffic.signal_every=1", "traffic.warm_up=400",
+             "traffic.messages=2000")
+    for key, few, many, name, needs in (
+            ("hca.miss_engines", 2, 4, "A.hca ICM misses", ("hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0")),
+            ("hca.miss_engines", 2, 4, "A.hca ICM misses", ("hca.qp_cache_entries=0", "hca.mkey_cache_entries=0")),
+            ("iommu.walkers", 1, 2, "A.root page walkers", ("iommu.present=true", "iommu.iotlb_entries=0",
+                                                           "iommu.structure_entries=0"))):
+        slow, fast = (sum_of(traffic(*small, *needs, f"{key}={count}", is_checked=False)) for count in (few, many))
+        expect(slow["bottleneck"] == name and slow["load"] > 0.9, f"{key}={few}: {slow}")
+        ratio = fast["messages_per_second"] / slow["messages_per_second"]
+        expect(1.8 < ratio < 2.1, f"{key}={many} is {ratio:.2f} times as fast as {few}")
+
+
 def an_open_loop_offers_its_rate():
     """Below what the platform can carry all is sent, with latencies near those of one at a time; above it, the rest
     waits, and latencies count from when messages were to be sent."""
