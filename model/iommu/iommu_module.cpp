@@ -13,7 +13,8 @@ using port::DmaStatus;
 IommuModule::IommuModule(const IommuModuleConfig& config, tlm::Fabric& memory, std::function<void()> paths_gone,
                          std::function<port::Time()> writes_landed, SendDown send_down)
     : config_(config), memory_(memory), paths_gone_(std::move(paths_gone)), writes_landed_(std::move(writes_landed)),
-      send_down_(std::move(send_down)), iommu_(config_.core, memory_, this), walkers_(config.walkers) {
+      send_down_(std::move(send_down)), iommu_(config_.core, memory_, this),
+      walkers_("page walkers", config.walkers, {}) {
     memory_.set_requester(abi::pcie::Bdf{0, 0, 0});
 }
 
@@ -33,12 +34,7 @@ Translation IommuModule::look_up(const Remapper::Request& request, port::Time at
     if (result.reads == 0)
         return result;
     const auto walk = config_.miss_latency + result.reads * config_.read_latency;
-    if (walkers_.empty()) {
-        result.ready += walk;
-        return result;
-    }
-    auto& walker = *std::ranges::min_element(walkers_);
-    result.ready = walker = std::max(walker, result.ready) + walk;
+    result.ready = config_.walkers != 0 ? walkers_.use(result.ready, walk).done : result.ready + walk;
     return result;
 }
 

@@ -4,11 +4,11 @@
 
 #include "model/iommu/iommu.h"
 #include "model/pcie/remapper.h"
+#include "model/time/server.h"
 #include "model/tlm/initiator.h"
 
 #include <functional>
 #include <tlm>
-#include <vector>
 
 namespace model::iommu {
 
@@ -51,6 +51,11 @@ public:
 
     void set_events(traces::Events events) { iommu_.set_events(events); }
     const Iommu& core() const { return iommu_; }
+    /// Calls `use(account)` for what requests may have to wait for: the walkers, where their number is limited.
+    template <class Use> void for_each_account(Use&& use) const {
+        if (config_.walkers != 0)
+            use(walkers_.account());
+    }
 
 private:
     void translations_gone(const Gone& gone) override;
@@ -66,7 +71,7 @@ private:
     std::function<void(const Gone&)> invalidated_;
     SendDown send_down_;
     Iommu iommu_;
-    std::vector<port::Time> walkers_; ///< until when each is busy
+    time::Server walkers_; ///< with one unit that nobody uses where there is any number of them
     bool was_enabled_ = false;
 };
 

@@ -4,6 +4,8 @@
 #include "model/time/schedule.h"
 #include "model/time/usage.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace model::time {
@@ -29,6 +31,19 @@ public:
                 best = &unit;
         }
         return book(*best, at, from, service);
+    }
+    /// Work whose end nobody knows before it has begun, as that of a read of memory: `expected` is how long it should
+    /// take, for which a unit must be free, and `end_of(begin)` does it. If it takes longer than that unit is idle, it
+    /// pauses while what was booked before is done.
+    template <class Work> Booking use_until(port::Time at, port::Time expected, Work&& end_of) {
+        const auto earliest = [&](const Schedule& unit) { return unit.earliest(at, expected); };
+        const auto best = std::ranges::min_element(units_, {}, earliest) - units_.begin();
+        const auto begin = earliest(units_[static_cast<std::size_t>(best)]);
+        const port::Time done = end_of(begin); // others may come here meanwhile
+        const auto taken = units_[static_cast<std::size_t>(best)].book_in_pieces(begin, done - begin);
+        meter_.count(at, begin);
+        meter_.add_busy(done - begin);
+        return {begin, taken.end};
     }
     /// Work that only the given unit can do: the die that has the page. `unit` is below units().
     Booking use_unit(unsigned unit, port::Time at, port::Time service) {

@@ -81,13 +81,6 @@ std::vector<std::string> contradictions(const Config& config) {
     const auto& buffer = config.fabric.buffer;
     if (buffer.has_ecn && buffer.ecn_min > buffer.ecn_max)
         faults.push_back("'fabric.switch_ecn_min' is more than 'fabric.switch_ecn_max'");
-    const auto reserved = buffer.has_pfc ? buffer.headroom * config.fabric.switch_ports : 0;
-    const bool has_switch =
-        config.fabric.has_switch || !config.written.switches.empty() || !config.fabric.topology.empty();
-    if (is_ethernet && has_switch && reserved >= buffer.bytes)
-        faults.push_back(fmt::format("'fabric.switch_headroom' of {} ports leaves nothing of 'fabric.switch_buffer' to "
-                                     "share: choose less than {} bytes",
-                                     config.fabric.switch_ports, buffer.bytes / config.fabric.switch_ports));
     if (config.fabric.is_managed && is_ethernet)
         faults.push_back(
             "'fabric.managed': a RoCE port has no subnet manager; 'link.encapsulation' has to be infiniband");

@@ -282,6 +282,14 @@ void Builder::configure_fabric() {
         at.buffer = config.fabric.buffer;
         at.buffer.seed = own_seed(config_.link.seed, i);
         at.guid = config_.hca.node_guid + guid_offset + i;
+        if (at.is_ethernet && at.buffer.has_pfc && at.buffer.headroom * at.ports >= at.buffer.bytes)
+            return add_fault(
+                at.where.empty() ? config_.file : at.where,
+                fmt::format("'fabric.switch_headroom' = {} of each of the {} ports of {} leaves nothing of "
+                            "'fabric.switch_buffer' = {} to share: choose less than {} bytes of headroom, "
+                            "or more than {} of buffer",
+                            at.buffer.headroom, at.ports, at.name, at.buffer.bytes,
+                            (at.buffer.bytes + at.ports - 1) / at.ports, at.buffer.headroom * at.ports));
     }
 }
 

@@ -47,7 +47,7 @@ constexpr std::array rows{
     key<AT(zipf)>("traffic.zipf", range(0.01, 10), "exponent of what traffic.access = zipf draws"),
     key<AT(counters)>("traffic.counters", range(1, 1 << 20), "of atomics, a queue pair"),
     bytes<AT(counter_stride)>("traffic.counter_stride", power_of_two(8, 64 * KiB), "bytes from one to the next"),
-    key<AT(rate)>("traffic.rate", range(0, 1e12),
+    key<AT(rate)>("traffic.rate", range(0, 1e9),
                   "messages a second that each flow offers (open loop); 0: the next one when one is done"),
     choice<AT(arrivals)>("traffic.arrivals", "of an open loop: drawn, or at fixed intervals"),
     key<AT(warm_up_messages)>("traffic.warm_up", range(0, most_messages),

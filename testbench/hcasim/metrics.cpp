@@ -35,6 +35,7 @@ constexpr std::array metrics{
     Metric{"credit_waits_ns", Worse::more},
     Metric{"round_trip_ns", Worse::more},
     Metric{"unposted", Worse::more},
+    Metric{"rate_error", Worse::more},
     Metric{"latency_mean_ns", Worse::more},
     Metric{"latency_min_ns", Worse::more},
     Metric{"latency_p50_ns", Worse::more},

@@ -72,6 +72,7 @@ void append_traffic(JsonObject& json, const scenario::Result& result) {
         append_latency(json, all.latency);
         json.add("begin_ns", all.begin_ps / 1000)
             .add("elapsed_ns", elapsed / 1000)
+            .add("rate_error", all.rate_error.value_or(nothing))
             .add("fairness", all.fairness)
             .add("checked", all.checked);
         if (all.is_open_loop)

@@ -17,6 +17,7 @@ namespace {
 using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t most_flows = 8;
+constexpr double mentioned_error = 0.05; ///< of rates: less is within what a person reads from them
 
 std::string print_message_rate(std::uint64_t messages, std::int64_t picoseconds) {
     if (picoseconds <= 0)
@@ -110,6 +111,13 @@ std::string print_traffic(const scenario::Result& result, const Look& look) {
                             print_time(all.elapsed_ps));
     text += wrap(fmt::format("\n  bottleneck: {}; over all {} ({:.0f} %)\n", held.empty() ? "none" : held,
                              all.bottleneck.empty() ? "none" : all.bottleneck, all.load * 100),
+                 look.width);
+    if (all.rate_error.value_or(0) > mentioned_error)
+        text +=
+            wrap(fmt::format("  rates may be wrong by {:.0f} %: queue pairs tell of several messages at a time, and "
+                             "few were measured; choose more (traffic.messages, traffic.duration_ns) or a smaller "
+                             "traffic.signal_every\n",
+                             *all.rate_error * 100),
                  look.width);
     text +=
         wrap(fmt::format("  fairness (Jain) {:.3f}; {} messages looked at where they arrived; in the measured time {} "

@@ -1,11 +1,13 @@
 #include "testbench/scenario/busiest.h"
 
 #include "abi/wire/ethernet.h"
+#include "model/iommu/iommu_module.h"
 #include "platform/topology/platform_module.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace scenario {
@@ -76,6 +78,9 @@ std::vector<Counted> count_all(platform::topology::Platform& platform, const pla
             accounts.clear();
             machine.host->bar_access().accounts(accounts);
             add(machine.name, accounts, rows);
+            if (const auto* unit = machine.host->root_complex().iommu())
+                unit->for_each_account(
+                    [&](const Account& account) { add(machine.name + ".root", std::array{account}, rows); });
             for (std::size_t i = 0; i < machine.switch_links.size(); ++i)
                 add_link(machine.switch_links[i], machine.host->upstream_link(i), rows);
         }

@@ -151,6 +151,12 @@ def contradictions_are_refused():
     marks = ("fabric.switch_ecn=true", "fabric.switch_ecn_min=500000", "fabric.switch_ecn_max=400000")
     refused(run(*itertools.chain.from_iterable(("--set", one) for one in marks), config=FIVE), "fabric.switch_ecn_min")
     refused(run("--set", "fabric.switch_headroom=8388608", config=FIVE), "fabric.switch_headroom")
+    # Headroom is that of the ports that a switch has, and not of those that switches have where nobody says.
+    eight = SOURCE / "platform/configs/alltoall.toml"
+    refused(run("--set", "fabric.switch_buffer=4718592", config=eight), "fabric.switch_headroom", "36 ports of leaf",
+            "fabric.switch_buffer")
+    got = result("--set", "fabric.switch_buffer=5242880", config=eight)
+    expect(got["traffic"][0]["pauses"] > 0, f"nobody was paused: {got['traffic']}")
 
 
 main(globals())

@@ -105,6 +105,9 @@ void count(const platform::topology::Machine& machine, Result& result) {
     if (const auto* iommu = machine.host ? machine.host->root_complex().iommu() : nullptr) {
         const auto& iotlb = iommu->core().translator().iotlb_counters();
         result.caches.push_back({.name = machine.name + ".root IOTLB", .hits = iotlb.hits, .misses = iotlb.misses});
+        iommu->for_each_account([&](const model::time::Account& account) {
+            add_accounts(machine.name + ".root", std::array{account}, model::tlm::kernel_now(), result);
+        });
     }
 }
 

@@ -2,12 +2,14 @@
 
 #include "platform/topology/keys.h"
 #include "platform/topology/names.h"
+#include "sw/mlx/queue/send_size.h"
 #include "sw/simple/verbs_face.h"
 #include "testbench/scenario/runs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <ranges>
 
@@ -43,6 +45,32 @@ std::expected<void, std::string> model_fits(const Config& config, const NodeNeed
         return refuse_for_model(config, "traffic.blue_flame", "doorbells with work requests");
     if (!can.has_dmabuf && needs.uses_vram)
         return refuse_for_model(config, keys.memory, "way into VRAM");
+    return {};
+}
+
+/// Queues of the ConnectX driver, and the interrupts that it takes: one for completions, one for the rest.
+std::expected<void, std::string> queues_fit(const Config& config, const model::hca::HcaConfig& hca,
+                                            std::string_view name, const NodeNeeds& needs) {
+    if (hca.msix_vectors < 2)
+        return refuse(config, "hca.msix_vectors",
+                      fmt::format("{} has no vector for completions beside that for the rest: choose 2 or more", name));
+    if (needs.completions > std::uint64_t{1} << hca.log_max_cq_size)
+        return refuse(
+            config, "hca.log_max_cq_size",
+            fmt::format("{} needs a completion queue of {} entries and has at most {}: choose {}, or a smaller "
+                        "scenario.queue_depth or scenario.qps",
+                        name, needs.completions, 1ull << hca.log_max_cq_size, std::bit_width(needs.completions - 1)));
+    const auto wqe_bytes = sw::mlx::send_wqe_bytes(1, needs.inline_bytes);
+    if (wqe_bytes > hca.max_wqe_size_sq)
+        return refuse(config, "traffic.inline",
+                      fmt::format("makes work requests of {} bytes, and {} takes {} at most", wqe_bytes, name,
+                                  hca.max_wqe_size_sq));
+    const auto blocks = std::max(sw::mlx::send_queue_blocks(needs.sends, wqe_bytes), std::uint64_t{needs.receives});
+    if (blocks > std::uint64_t{1} << hca.log_max_qp_size)
+        return refuse(config, "hca.log_max_qp_size",
+                      fmt::format("a queue pair of {} needs {} blocks and has at most {}: choose {}, or a smaller "
+                                  "scenario.queue_depth or traffic.inline",
+                                  name, blocks, 1ull << hca.log_max_qp_size, std::bit_width(blocks - 1)));
     return {};
 }
 
@@ -108,6 +136,9 @@ std::expected<void, std::string> node_fits(const Config& config, const Descripti
             return can;
     if (const auto ours = is_driven_here(described, node.hca); !ours)
         return ours;
+    if (hca.model == HcaModel::connectx)
+        if (const auto can = queues_fit(config, hca.core, node.name, needs); !can)
+            return can;
     if (needs.message > 1ull << limits.log_max_message)
         return refuse(config, keys.message,
                       fmt::format("a message of {} is larger than {} sends", needs.message, node.name));

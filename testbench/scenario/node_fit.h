@@ -36,6 +36,10 @@ struct NodeNeeds {
     std::uint64_t queue_pairs = 0, message = 0; ///< bytes of the largest
     std::uint64_t memory_keys = 0, bytes = 0;
     bool uses_vram = false;
+    std::uint64_t completions = 64; ///< entries of the largest completion queue
+    std::uint32_t sends = 1;        ///< of a queue pair, one element each
+    std::uint32_t receives = 1;     ///< of a queue pair
+    std::uint32_t inline_bytes = 0; ///< of a send
 };
 /// Who is to blame for each of these, beside scenario.qps.
 struct NodeKeys {

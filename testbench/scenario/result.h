@@ -165,7 +165,10 @@ struct TrafficRow {
     Latency latency{};
     double fairness = 0;                     ///< Jain's index of the flows' bytes, in 1/flows to 1
     std::uint64_t offered = 0, unposted = 0; ///< of an open loop, the warm-up included
-    std::uint64_t checked = 0;               ///< messages whose bytes were looked at where they had arrived
+    /// Of an end of the measured time queue pairs may have done what they have not told yet: so much of the rates at
+    /// most, as a share of them. None: operations are measured, whose ends are told.
+    std::optional<double> rate_error{};
+    std::uint64_t checked = 0; ///< messages whose bytes were looked at where they had arrived
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, naks = 0, packets_dropped = 0;
     std::uint64_t packets_marked = 0, cnps = 0, window_cuts = 0, pauses = 0, switch_drops = 0;
     std::int64_t window_waits_ps = 0;

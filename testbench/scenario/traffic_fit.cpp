@@ -202,14 +202,21 @@ Fit look_at_parts(const Config& config, const Description& described, const Plan
         return Error(counted.error());
     const auto& queue_pairs = *counted;
     const bool uses_vram = how.memory == TrafficMemory::vram || how.remote_memory == TrafficMemory::vram;
+    const std::uint64_t depth = plan.work.depth;
+    const bool has_receives = plan.work.verbs.has(Verb::send) || plan.work.is_ping_pong();
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+        const auto a_core = (queue_pairs[i] + how.cores - 1) / how.cores; // which has one queue for what it receives
         const NodeNeeds needs{.queue_pairs = queue_pairs[i],
                               .message = plan.work.sizes.most(),
                               .memory_keys = 2 * std::uint64_t{how.regions},
                               .bytes = how.region_bytes != 0
                                            ? how.region_bytes * how.regions
                                            : queue_pairs[i] * 2 * plan.work.depth * plan.work.stride(),
-                              .uses_vram = uses_vram};
+                              .uses_vram = uses_vram,
+                              .completions = 2 * std::max<std::uint64_t>(64, (depth + 1) * a_core),
+                              .sends = plan.work.depth + 1,
+                              .receives = has_receives ? 2 * plan.work.depth : 1,
+                              .inline_bytes = static_cast<std::uint32_t>(how.inline_bytes)};
         const NodeKeys keys{.message = "traffic.sizes",
                             .memory_keys = "traffic.regions",
                             .bytes = how.region_bytes != 0 ? "traffic.region" : "scenario.queue_depth",
@@ -242,13 +249,13 @@ std::expected<Plan, std::string> plan_traffic(const Config& config) {
     drop_idle_nodes(plan);
     if (const auto done = look_at_keys(config, plan); !done)
         return Error(done.error());
-    if (const auto done = look_at_parts(config, described, plan); !done)
-        return Error(done.error());
     if (plan.work.is_ping_pong()) { // one message at a time; of those before it completions may be under way
         const bool is_answered = plan.work.verbs.has(Verb::write) || plan.work.verbs.has(Verb::send);
         plan.work.depth = is_answered ? 4 : 1;
         plan.work.how.batch = plan.work.how.signal_every = 1;
     }
+    if (const auto done = look_at_parts(config, described, plan); !done)
+        return Error(done.error());
     return plan;
 }
 

@@ -225,6 +225,9 @@ void TrafficMeter::show(Result& result) const {
         squares += static_cast<double>(flow.bytes) * static_cast<double>(flow.bytes);
     }
     all.fairness = squares > 0 ? sum * sum / squares / static_cast<double>(flows_.size()) : 0;
+    if (!plan_.operations && all.messages != 0)
+        all.rate_error = static_cast<double>(flows_.size()) * plan_.work.queue_pairs * how_.signal_every /
+                         static_cast<double>(all.messages);
     if (!parts_.empty()) {
         all.begin_ps = begin_.at.count();
         all.elapsed_ps = (parts_.back().end.at - begin_.at).count();

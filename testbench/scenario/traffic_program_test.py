@@ -82,6 +82,21 @@ def all_to_one_is_held_back_by_the_wire_of_that_one():
     expect(85 < rate < 100, f"{rate} Gb/s of 100")
 
 
+def who_brings_what_a_cache_lacks_is_named_and_twice_as_many_carry_twice_as_much():
+    """Of a card that has no caches, its engines for misses; of a remapping unit without any, its walkers."""
+    small = ("scenario.qps=16", "scenario.message=64", "traffic.signal_every=1", "traffic.warm_up=400",
+             "traffic.messages=2000")
+    for key, few, many, name, needs in (
+            ("hca.miss_engines", 2, 4, "A.hca ICM misses", ("hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0")),
+            ("hca.miss_engines", 2, 4, "A.hca ICM misses", ("hca.qp_cache_entries=0", "hca.mkey_cache_entries=0")),
+            ("iommu.walkers", 1, 2, "A.root page walkers", ("iommu.present=true", "iommu.iotlb_entries=0",
+                                                           "iommu.structure_entries=0"))):
+        slow, fast = (sum_of(traffic(*small, *needs, f"{key}={count}", is_checked=False)) for count in (few, many))
+        expect(slow["bottleneck"] == name and slow["load"] > 0.9, f"{key}={few}: {slow}")
+        ratio = fast["messages_per_second"] / slow["messages_per_second"]
+        expect(1.8 < ratio < 2.1, f"{key}={many} is {ratio:.2f} times as fast as {few}")
+
+
 def an_open_loop_offers_its_rate():
     """Below what the platform can carry all is sent, with latencies near those of one at a time; above it, the rest
     waits, and latencies count from when messages were to be sent."""
@@ -148,6 +163,26 @@ def the_same_seed_does_the_same():
     expect(first["event_digest"] != other["event_digest"], "the seed draws nothing")
 
 
+def rates_say_by_how_much_they_may_be_wrong():
+    """The wire is what holds these back, so that the right rate is known; four queue pairs tell at a time."""
+    line = sum_of(traffic("scenario.message=65536", "traffic.signal_every=1", "traffic.messages=1000",
+                          "traffic.warm_up=100"))
+    expect(abs(line["rate_error"] - 4 / line["messages"]) < 1e-9, f"{line}")
+    for signal_every, messages in itertools.product((1, 4, 16), (40, 100, 200, 500, 1000)):
+        got = sum_of(traffic("scenario.message=65536", f"traffic.signal_every={signal_every}", "traffic.warm_up=10",
+                             f"traffic.messages={messages}"))
+        where = f"{messages} messages, told by {signal_every}: {got}"
+        expect(abs(got["rate_error"] - 4 * signal_every / got["messages"]) < 1e-9, where)
+        expect(abs(got["rate_bytes_per_second"] - line["rate_bytes_per_second"])
+               <= (got["rate_error"] + 0.01) * got["rate_bytes_per_second"], where)
+    for messages, is_said in ((100, True), (2000, False)):
+        report = run("--set", f"traffic.messages={messages}", config=PAIR).stdout
+        expect(("rates may be wrong by 16 %" in report) == is_said, f"{messages} messages: {report}")
+    for config in (EIGHT, SOURCE / "platform/configs/alltoall.toml"):
+        got = sum_of(traffic(*QUICK, "collective.operations=1", config=config))
+        expect((got["rate_error"] is None) == (config != EIGHT), f"{config}: {got['rate_error']}")
+
+
 def lost_packets_come_again_and_are_counted():
     got = traffic(*QUICK, "link.loss=0.02", "traffic.ack_timeout=4")
     expect(got["verified"] and got["retries"] > 0, f"{got['retries']}")
@@ -171,6 +206,11 @@ def what_cannot_be_is_refused_with_its_line():
             (("traffic.rate=5", "traffic.direction=ping_pong"), ("traffic.rate", "ping-pong")),
             (("traffic.direction=ping_pong", "traffic.verbs=write, read"), ("traffic.verbs", "ping-pong")),
             (("traffic.inline=64", "traffic.memory=vram"), ("traffic.inline", "VRAM")),
+            (("traffic.inline=1000",), ("traffic.inline", "work requests of 1040 bytes")),
+            (("traffic.rate=2000000000",), ("traffic.rate", "1000000000")),
+            (("hca.msix_vectors=1",), ("hca.msix_vectors", "choose 2")),
+            (("hca.log_max_cq_size=6",), ("hca.log_max_cq_size", "136 entries", "choose 8")),
+            (("hca.log_max_qp_size=4",), ("hca.log_max_qp_size", "32 blocks", "choose 5")),
             (("traffic.region=1024",), ("traffic.region", "no room")),
             (("traffic.region=8 GiB",), ("traffic.region", "half")),
             (("traffic.regions=1048576",), ("traffic.regions", "memory keys")),
@@ -179,6 +219,16 @@ def what_cannot_be_is_refused_with_its_line():
             (("traffic.sizes=4 MiB", "hca.log_max_message=21"), ("traffic.sizes", "larger"))):
         refused(run(*itertools.chain.from_iterable(("--set", one) for one in sets), config=bad), *words)
     refused(run("--set", "traffic.memory=vram", config=EIGHT), "traffic.memory", "no GPU")
+
+
+def the_least_queues_that_are_not_refused_are_enough():
+    for sets in (("traffic.inline=988",), ("hca.msix_vectors=2",), ("hca.log_max_cq_size=8",),
+                 ("hca.log_max_qp_size=5",), ("hca.log_max_qp_size=5", "traffic.verbs=send"),
+                 ("hca.log_max_cq_size=7", "traffic.direction=ping_pong", "traffic.verbs=send")):
+        expect(traffic(*QUICK, *sets)["verified"], f"{sets}")
+    small = "scenario.message=1073741824", "traffic.direction=ping_pong", "scenario.queue_depth=1"
+    refused(run(*itertools.chain.from_iterable(("--set", one) for one in (*small, "traffic.signal_every=1")),
+                config=PAIR), "scenario.queue_depth", "half")
 
 
 main(globals())

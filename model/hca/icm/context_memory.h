@@ -9,7 +9,7 @@
 #include "model/hca/counters.h"
 #include "model/hca/icm/cache.h"
 #include "model/port/dma.h"
-#include "model/time/window.h"
+#include "model/time/server.h"
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,7 @@ enum class Table : std::uint8_t { queue_pairs, completion_queues, receive_queues
 class ContextMemory {
 public:
     ContextMemory(const HcaConfig& config, port::Dma& dma, Counters& counters)
-        : dma_(dma), counters_(counters), engines_("ICM misses", config.miss_engines), is_timed_(config.timed),
+        : dma_(dma), counters_(counters), engines_("ICM misses", config.miss_engines, {}), is_timed_(config.timed),
           queue_pairs_(config.qp_cache_entries, config.cache_ways),
           completion_queues_(config.cq_cache_entries, config.cache_ways),
           receive_queues_(config.srq_cache_entries, config.cache_ways) {}
@@ -97,15 +97,23 @@ public:
             cache->clear();
     }
 
-    time::Account account() const { return engines_.account(); }
+    /// A window: its engines wait for memory, and only where nothing behind them is as busy do they hold others back.
+    time::Account account() const {
+        auto engines = engines_.account();
+        engines.kind = time::Kind::window;
+        return engines;
+    }
 
 private:
     static constexpr std::uint32_t lines_of_a_qp = 4; ///< its context has 256 bytes
 
+    port::Time read(Table table, std::uint64_t line, port::Time at);
+
     port::Dma& dma_;
     Counters& counters_;
-    time::Window engines_;
+    time::Server engines_;
     bool is_timed_;
+    port::Time last_read_{}; ///< how long the last one has taken
     Cache queue_pairs_, completion_queues_, receive_queues_;
     const std::vector<std::uint64_t>* pages_ = nullptr;
 };

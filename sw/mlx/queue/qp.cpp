@@ -2,6 +2,7 @@
 
 #include "sw/base/barrier.h"
 #include "sw/memory/umem.h"
+#include "sw/mlx/queue/send_size.h"
 
 #include <fmt/format.h>
 
@@ -38,19 +39,14 @@ Result<void> QueuePair::choose_sizes() {
         return failure(EINVAL, "a completion queue is missing");
     if (options_.max_send == 0)
         return failure(EINVAL, "no send queue: every queue pair of this driver has one");
-    // The largest WQE asked for: control, remote address, operands, then elements or inline data, whichever is longer.
-    constexpr std::uint64_t fixed = WqeCtrl::size + WqeRaddr::size + WqeAtomic::size;
-    const auto elements = std::uint64_t{options_.max_send_sge} * WqeData::size;
-    const auto inline_bytes = options_.max_inline ? (options_.max_inline + WqeInline::size + 15) / 16 * 16 : 0;
     const auto send_limit = std::min<std::uint64_t>(capabilities.get<"max_wqe_sz_sq">(), max_blocks * wqe_bb_bytes);
-    const auto wqe_bytes = std::max(fixed + elements, WqeCtrl::size + WqeRaddr::size + inline_bytes);
+    const auto wqe_bytes = send_wqe_bytes(options_.max_send_sge, options_.max_inline);
     if (wqe_bytes > send_limit)
         return failure(
             EINVAL,
             fmt::format("{} send elements and {} inline bytes make a WQE of {} bytes, the device has at most {}",
                         options_.max_send_sge, options_.max_inline, wqe_bytes, send_limit));
-    const auto blocks_each = (wqe_bytes + wqe_bb_bytes - 1) / wqe_bb_bytes;
-    const auto blocks = std::bit_ceil(std::uint64_t{options_.max_send} * blocks_each);
+    const auto blocks = send_queue_blocks(options_.max_send, wqe_bytes);
     const auto queue_limit = std::uint64_t{1} << std::min<unsigned>(capabilities.get<"log_max_qp_sz">(), 15);
     if (blocks > queue_limit)
         return failure(EINVAL, fmt::format("{} sends of {} bytes need {} blocks, the device has at most {}",

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <random>
+#include <vector>
 
 using namespace abi::iommu;
 using abi::BusAddress;
@@ -283,4 +284,28 @@ TEST_CASE("walkers bound how fast misses are served", "[module][iommu]") {
     // One table read of 90 ns and 145 ns beside it, five at a time.
     CHECK(static_cast<double>(outside.count()) > misses * 235e3 / 5 * 0.95);
     CHECK(static_cast<double>(outside.count()) < misses * 235e3 / 5 * 1.25);
+}
+
+TEST_CASE("a walk that is booked ahead leaves its walker to walks before it, and the unit says how busy walkers were",
+          "[module][iommu]") {
+    using namespace std::chrono_literals;
+    Remapped r(true, Remapped::with_unit({}, {.core = {.iotlb = {.entries = 0}}, .miss_latency = 1us, .walkers = 1}));
+    r.enable();
+    std::array<std::byte, 64> bytes{};
+    const auto read = [&](Time at) { return r.dma().read(BusAddress{iova}, bytes, at, Purpose::payload).done - at; };
+    read(1s); // contexts and upper tables are cached from here on
+    const auto alone = read(1s + 100us);
+    std::vector<model::time::Account> before, after;
+    const auto* unit = r.machine.host.root_complex().iommu();
+    unit->for_each_account([&](const auto& account) { before.push_back(account); });
+
+    CHECK(read(2s + 100us) == alone);
+    CHECK(read(2s) == alone);
+
+    unit->for_each_account([&](const auto& account) { after.push_back(account); });
+    REQUIRE(before.size() == 1);
+    CHECK(after[0].units == 1);
+    CHECK(after[0].usage.uses == before[0].usage.uses + 2);
+    CHECK(after[0].usage.busy - before[0].usage.busy > 2us);
+    CHECK(after[0].usage.waited == before[0].usage.waited);
 }

@@ -30,6 +30,21 @@ TEST_CASE("a server out of order lets short work pass long work", "[unit][time]"
     CHECK(server.use(0ns, 1ns) == Booking{0ns, 1ns});
 }
 
+TEST_CASE("work whose end nobody knows yet takes a unit that is idle for as long as it should take", "[unit][time]") {
+    Server engines{"engines", 1, {}};
+    const auto use = [&](model::port::Time at, model::port::Time expected, model::port::Time takes) {
+        return engines.use_until(at, expected, [&](auto begin) { return begin + takes; });
+    };
+
+    CHECK(use(100ns, 10ns, 10ns) == Booking{100ns, 110ns});
+    CHECK(use(0ns, 10ns, 10ns) == Booking{0ns, 10ns});    // it comes later, and before that
+    CHECK(use(0ns, 95ns, 10ns) == Booking{110ns, 120ns}); // too long for what is idle between them
+    CHECK(use(80ns, 10ns, 30ns) == Booking{80ns, 130ns}); // longer than was expected: 20 ns, and 10 ns behind the last
+    CHECK(engines.account().usage.uses == 4);
+    CHECK(engines.account().usage.busy == 10ns + 10ns + 10ns + 30ns);
+    CHECK(engines.account().usage.waited == 110ns);
+}
+
 TEST_CASE("work for a given unit waits for that unit only", "[unit][time]") {
     Server dies{"dies", 2, 10ns};
 

@@ -118,6 +118,22 @@ TEST_CASE("more queue pairs than the chip holds contexts of, in turns, miss each
     CHECK(misses(128) == 1280);
 }
 
+TEST_CASE("misses of messages one behind the other, booked message by message, leave no engine idle", "[unit][icm]") {
+    // Each message misses its key, and then the key's translation; all come at once.
+    constexpr unsigned messages = 100, engines = 4;
+    Bench bench(with(engines));
+    Time last{};
+    for (std::uint32_t i = 0; i < messages; ++i) {
+        const auto key = bench.contexts.fetch(Table::memory_keys, i, 0ns, 250ns);
+        last = std::max(last, bench.contexts.fetch(Table::translations, i, key, 0ns));
+    }
+    const auto least = Time{messages * (750ns + 500ns)} / engines;
+    CHECK(last >= least);
+    CHECK(last <= least * 11 / 10);
+    CHECK(bench.contexts.account().kind == model::time::Kind::window);
+    CHECK(bench.contexts.account().load(last) <= 1);
+}
+
 TEST_CASE("without timing a miss is still a read, and takes no time", "[unit][icm]") {
     HcaConfig config;
     config.timed = false;
