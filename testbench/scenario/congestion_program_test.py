@@ -155,7 +155,7 @@ def contradictions_are_refused():
     eight = SOURCE / "platform/configs/alltoall.toml"
     refused(run("--set", "fabric.switch_buffer=4718592", config=eight), "fabric.switch_headroom", "36 ports of leaf",
             "fabric.switch_buffer")
-    got = result("--set", "fabric.switch_buffer=5242880", config=eight)
+    got = result("--set", "fabric.switch_buffer=4780000", config=eight)
     expect(got["traffic"][0]["pauses"] > 0, f"nobody was paused: {got['traffic']}")
 
 

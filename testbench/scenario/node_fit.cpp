@@ -32,11 +32,13 @@ std::string print_size(std::uint64_t bytes) {
 /// Sizes that both models have, each under keys of its own.
 struct Limits {
     std::uint32_t log_max_message, log_max_qp, log_max_key;
+    std::string_view keys; ///< the key that says how many memory keys there are
 };
 Limits limits_of(const platform::topology::HcaPart& hca) {
     if (hca.model == HcaModel::simple)
-        return {model::simple::log_max_message, hca.simple.log_max_qp, hca.simple.log_max_region};
-    return {hca.core.log_max_message, hca.core.log_max_qp, hca.core.log_max_mkey};
+        return {model::simple::log_max_message, hca.simple.log_max_qp, hca.simple.log_max_region,
+                "simple.log_max_region"};
+    return {hca.core.log_max_message, hca.core.log_max_qp, hca.core.log_max_mkey, "hca.log_max_mkey"};
 }
 
 std::expected<void, std::string> model_fits(const Config& config, const NodeNeeds& needs, const NodeKeys& keys) {
@@ -147,9 +149,11 @@ std::expected<void, std::string> node_fits(const Config& config, const Descripti
         return refuse(
             config, "scenario.qps",
             fmt::format("{} needs {} queue pairs and has {}", node.name, needs.queue_pairs, 1ull << limits.log_max_qp));
-    if (needs.memory_keys + 16 > 1ull << limits.log_max_key)
+    constexpr std::uint64_t of_the_driver = 16;
+    if (needs.memory_keys + of_the_driver > 1ull << limits.log_max_key)
         return refuse(config, keys.memory_keys,
-                      fmt::format("{} has {} memory keys", node.name, 1ull << limits.log_max_key));
+                      fmt::format("{} needs {} memory keys and {} for its driver, and has {} ('{}')", node.name,
+                                  needs.memory_keys, of_the_driver, 1ull << limits.log_max_key, limits.keys));
     if (needs.uses_vram && !node.gpu)
         return refuse(config, keys.memory, fmt::format("the host of {} has no GPU", node.name));
     const auto has = needs.uses_vram ? described.part(*node.gpu).gpu().vram_bytes

@@ -165,6 +165,7 @@ add_program_tests(congestion congestion_program_test.py "hcasim" 300
     dcqcn_without_marks_does_nothing windows_keep_the_queue_of_an_incast_short a_window_alone_fills_the_line
     who_joins_later_gets_as_much windows_limit_the_reads_of_one_from_many congestion_control_needs_ethernet
     one_key_says_what_the_other_does the_same_run_has_the_same_digest contradictions_are_refused)
+add_program_tests(heads heads_test.py "hcasim" 300 no_command_in_the_head_of_a_configuration_is_refused)
 add_program_tests(topology topology_program_test.py "hcasim" 600
     all_to_all_arrives_on_every_topology equal_ways_are_used_alike
     with_buffers_of_one_packet_no_credit_waits_for_itself a_circle_by_the_fewest_switches_stops

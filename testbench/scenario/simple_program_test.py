@@ -128,7 +128,8 @@ def what_it_cannot_do_is_refused_by_its_name():
                        (["B.hca.model=connectx", "traffic.verbs=fetch_add"], "hca.model=simple has no atomics"),
                        (["simple.log_max_qp=4", "scenario.qps=16"], "needs 16 queue pairs and has 16"),
                        (["simple.log_max_qp=4", "scenario.qps=17"], "simple.log_max_qp"),
-                       (["simple.log_max_region=4", "traffic.regions=8"], "has 16 memory keys"),
+                       (["simple.log_max_region=4", "traffic.regions=8"],
+                        "needs 16 memory keys and 16 for its driver, and has 16 ('simple.log_max_region')"),
                        (["fabric.managed=true", "link.encapsulation=infiniband"], "'fabric.managed' has to be false"),
                        (["scenario.name=gpudirect"], "for which the scenario 'gpudirect' has no driver"),
                        (["hca.model=complex"], "hca.model"), (["simple.memory=1 KiB"], "simple.memory")):
