@@ -112,7 +112,17 @@ void Link::Lane::release_paused(port::Time now) {
     }
 }
 
-void Link::Lane::go_on(port::Time now) {
+/// When something is due of what a link seldom has: held packets, and what waits for room.
+port::Time Link::Lane::rare_due() const {
+    auto at = port::never;
+    for (const auto& held : held_)
+        at = std::min(at, held.deadline);
+    if (first_waiting_ != nullptr)
+        at = std::min(at, credits_.next());
+    return changes_.empty() ? at : std::min(at, changes_.front().at);
+}
+
+void Link::Lane::take_room(port::Time now) {
     if (has_pauses_)
         return release_paused(now);
     credits_.collect(now);
@@ -144,6 +154,8 @@ std::uint64_t Link::Lane::cut(port::Time last_arrival, port::Time at) {
         fault("lost", this->at(tail_ - 1).packet, --number, at);
         lose(this->at(--tail_));
     }
+    if (is_empty())
+        head_arrival_ = port::never;
     for (number = counters_.packets - waiting_; first_waiting_ != nullptr; ++number) {
         auto& slot = *std::exchange(first_waiting_, first_waiting_->next);
         ++counters_.lost;

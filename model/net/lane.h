@@ -130,7 +130,10 @@ public:
     /// The link has gone at `at`: packets that were to arrive after `last_arrival` are lost. Returns how many.
     std::uint64_t cut(port::Time last_arrival, port::Time at);
     /// Sends what waited for room at the other end and has it now.
-    void go_on(port::Time now);
+    void go_on(port::Time now) {
+        if (has_pauses_ ? first_waiting_ != nullptr || !changes_.empty() : has_flow_control_) [[unlikely]]
+            take_room(now);
+    }
     void set_source(port::Receiver& receiver);
     void set_sink(port::Receiver& receiver);
     /// The receiver at the other end is elsewhere: `far` is told of what is sent, and `nowhere` gets it here.
@@ -151,8 +154,8 @@ public:
 
     /// Packets under way, those of trains one by one.
     std::size_t count() const { return tail_ - head_ + in_trains_ + held_.size() + waiting_; }
-    bool has_arrived(port::Time until) const { return head_ != tail_ && at(head_).arrival <= until; }
-    port::Time head_arrival() const { return head_ != tail_ ? at(head_).arrival : port::never; }
+    bool has_arrived(port::Time until) const { return head_arrival_ <= until; }
+    port::Time head_arrival() const { return head_arrival_; }
     port::Time backlog(port::Time now) const {
         return std::max(port::Time{0}, booked_until_ - now) + waiting_time_ +
                (lacks_credit() ? link_.config_.horizon : port::Time{0});
@@ -175,6 +178,7 @@ public:
     /// Hands the oldest packet to the receiver; returns its arrival.
     port::Time deliver_one() {
         Slot& slot = at(head_++);
+        head_arrival_ = head_ != tail_ ? at(head_).arrival : port::never;
         counters_.delivered += slot.packet.train.packets;
         in_trains_ -= slot.packet.train.packets - 1;
         last_delivered_ = slot.arrival;
@@ -193,14 +197,9 @@ public:
 
     /// The earliest time at which this lane has something to do.
     port::Time due() const {
-        auto at = head_arrival();
-        for (const auto& held : held_)
-            at = std::min(at, held.deadline);
-        if (first_waiting_ != nullptr)
-            at = std::min(at, credits_.next());
-        if (!changes_.empty())
-            at = std::min(at, changes_.front().at);
-        at = std::min(at, goes_on_at_);
+        auto at = std::min(head_arrival_, goes_on_at_);
+        if (!held_.empty() || first_waiting_ != nullptr || !changes_.empty()) [[unlikely]]
+            at = std::min(at, rare_due());
         return was_refused_ ? std::min(at, room_at()) : at;
     }
 
@@ -223,6 +222,8 @@ public:
     LinkCounters counters_;
 
 private:
+    void take_room(port::Time now);
+    port::Time rare_due() const;
     static constexpr std::size_t block_slots = 64;
     static constexpr abi::Qpn subnet_management{0};
 
@@ -268,6 +269,7 @@ private:
                 begun = line_.book(begun, slot.occupancy);
             out = begun + slot.occupancy;
             slot.arrival = out + link_.config_.latency;
+            slot.packet.payload.prefetch();
         } else {
             slot.arrival = at;
         }
@@ -326,6 +328,8 @@ private:
         for (; place != head_ && at(place - 1).arrival > slot.arrival; --place)
             at_ring(place) = at_ring(place - 1);
         at_ring(place) = &slot;
+        if (place == head_)
+            head_arrival_ = slot.arrival;
         if (far_ != nullptr) [[unlikely]]
             far_->on_packet(slot.packet, slot.arrival);
         if (link_.config_.timed)
@@ -349,6 +353,7 @@ private:
     Random random_;
     std::vector<Slot*> ring_; ///< a power of two
     std::uint32_t head_ = 0, tail_ = 0;
+    port::Time head_arrival_ = port::never; ///< of the packet at head_
     std::uint32_t in_trains_ = 0; ///< packets of trains in `ring_`, but the first ones
     std::uint64_t overhead_;
     std::size_t limit_;

@@ -103,6 +103,8 @@ bool Link::deliver(port::Time now, port::Time until) {
     for (auto& lane : lanes_)
         if (lane->has_held())
             lane->release_held(until);
+    if (std::min(a->head_arrival(), b->head_arrival()) > until)
+        return false;
     // A direction delivers when its first packet has arrived, and with it what arrives soon after. The other direction
     // has no part in that, so that the ends of a cable may be simulated apart.
     std::array<port::Time, 2> last{port::never, port::never}, until_of{};

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace model::pcie {
@@ -45,12 +46,8 @@ public:
     port::Time room(std::uint64_t credits, port::Time at) {
         if (limit_ == 0)
             return at;
-        while (first_ != users_.size() && users_[first_].until <= at)
-            taken_ -= users_[first_++].credits;
-        if (first_ * 2 > users_.size()) {
-            users_.erase(users_.begin(), users_.begin() + static_cast<std::ptrdiff_t>(first_));
-            first_ = 0;
-        }
+        while (first_ != last_ && user(first_).until <= at)
+            taken_ -= user(first_++).credits;
         const auto begin = taken_ + credits <= limit_ ? at : wait(credits, at);
         ++usage_.uses;
         usage_.waited += begin - at;
@@ -62,12 +59,13 @@ public:
         if (limit_ == 0)
             return;
         usage_.busy += (until - begin) * static_cast<std::int64_t>(credits);
-        users_.push_back({at, until, credits});
+        if (last_ - first_ == users_.size()) [[unlikely]]
+            grow();
+        user(last_++) = {at, until, credits};
         taken_ += credits;
     }
     void clear() {
-        users_.clear();
-        first_ = 0;
+        first_ = last_ = 0;
         taken_ = 0;
     }
     /// `busy` is summed over the credits that are taken.
@@ -79,25 +77,33 @@ private:
         port::Time came, until;
         std::uint64_t credits;
     };
+    User& user(std::size_t i) { return users_[i & (users_.size() - 1)]; }
+    const User& user(std::size_t i) const { return users_[i & (users_.size() - 1)]; }
+    void grow() {
+        std::vector<User> larger(std::max<std::size_t>(16, users_.size() * 2));
+        for (auto i = first_; i != last_; ++i)
+            larger[i & (larger.size() - 1)] = user(i);
+        users_ = std::move(larger);
+    }
     /// What comes later is not there yet; the others leave in the order in which they came.
     port::Time wait(std::uint64_t credits, port::Time at) const {
         std::uint64_t inside = 0;
-        for (auto i = first_; i != users_.size(); ++i)
-            if (users_[i].came <= at && users_[i].until > at)
-                inside += users_[i].credits;
+        for (auto i = first_; i != last_; ++i)
+            if (user(i).came <= at && user(i).until > at)
+                inside += user(i).credits;
         auto begin = at;
-        for (auto i = first_; i != users_.size() && inside + credits > limit_; ++i)
-            if (users_[i].came <= at && users_[i].until > at) {
-                begin = std::max(begin, users_[i].until);
-                inside -= users_[i].credits;
+        for (auto i = first_; i != last_ && inside + credits > limit_; ++i)
+            if (user(i).came <= at && user(i).until > at) {
+                begin = std::max(begin, user(i).until);
+                inside -= user(i).credits;
             }
         return begin;
     }
 
     std::uint64_t limit_;
     std::uint64_t taken_ = 0; ///< of all users from first_ on
-    std::vector<User> users_; ///< in the order in which they came; those before first_ are gone
-    std::size_t first_ = 0;
+    std::vector<User> users_;          ///< a ring of a power of two, in the order in which they came
+    std::size_t first_ = 0, last_ = 0; ///< those who have not gone yet
     time::Usage usage_;
 };
 

@@ -124,9 +124,8 @@ port::Time Route::charge_forward(const Link::Cargo& cargo, port::Time at, std::s
 Route::Crossing Route::charge_posted(const Link::Cargo& cargo, std::uint64_t credits, port::Time at,
                                      std::size_t first) {
     Link::Front front{at, at};
-    Room behind; // where it is as long as it has not left for the next link
-    port::Time sent = at;
-    bool is_first = true;
+    auto sent = at;
+    landing_.link = nullptr; // from here on: where it is as long as it has not left for the next link
     for (const auto& hop : hops().subspan(std::min(first, hops_.count))) {
         if (!hop.has_requests || !hop.link->config().timed)
             continue;
@@ -134,18 +133,15 @@ Route::Crossing Route::charge_posted(const Link::Cargo& cargo, std::uint64_t cre
         const auto latency = hop.link->config().latency;
         const auto passage = receiver.passage(credits, hop.link->span_of(hop.direction, cargo), 2 * latency);
         const auto came = front.head;
-        front.head = receiver.room(passage.credits, came);
-        front.tail = std::max(front.tail, front.head + passage.least);
-        const Room room{hop.link, hop.direction, passage.credits, came, front.head};
-        front = hop.link->transfer(hop.direction, cargo, front);
+        const auto began = receiver.room(passage.credits, came);
+        front = hop.link->transfer(hop.direction, cargo, {began, std::max(front.tail, began + passage.least)});
         const auto left = front.tail - latency;
-        if (std::exchange(is_first, false))
+        if (landing_.link == nullptr)
             sent = left;
-        if (behind.link != nullptr)
-            give_back(behind, left);
-        behind = room;
+        else
+            give_back(landing_, left);
+        landing_ = {hop.link, hop.direction, passage.credits, came, began};
     }
-    landing_ = behind;
     return {sent, front.tail};
 }
 

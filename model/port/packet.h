@@ -14,12 +14,18 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace model::port {
 
 using MacAddress = std::array<std::byte, 6>;
 using Gid = std::array<std::byte, 16>; ///< an IPv4 address stands as ::ffff:a.b.c.d
+
+/// Whether two addresses are equal, in one comparison: std::array compares byte by byte.
+template <std::size_t n> bool is_same(const std::array<std::byte, n>& a, const std::array<std::byte, n>& b) {
+    return std::memcmp(a.data(), b.data(), n) == 0;
+}
 
 enum class Encapsulation : std::uint8_t { roce_v2_ipv4, roce_v2_ipv6, infiniband };
 

@@ -5,6 +5,7 @@
 #include "model/port/time.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -15,6 +16,9 @@ namespace model::time {
 /// What becomes of idle time before a booking: open to whoever arrives early enough for it, or lost, as with hardware
 /// that has decided what comes next.
 enum class Gaps : std::uint8_t { usable, lost };
+
+/// Nothing arrives anywhere before this time any more: where the simulation is. Gaps that end before it are forgotten.
+inline port::Time present{};
 
 class Schedule {
 public:
@@ -30,11 +34,7 @@ public:
         const auto gap = find(at, span);
         if (gap < count_)
             return split(gap, std::max(at, open(gap).begin), span);
-        const auto begin = std::max(at, free_);
-        if (begin > free_ && gaps_ == Gaps::usable)
-            insert(count_, {free_, begin});
-        free_ = begin + span;
-        return begin;
+        return append(at, span);
     }
     struct Taken {
         port::Time begin, end;
@@ -44,7 +44,7 @@ public:
     Taken book_in_pieces(port::Time at, port::Time span) {
         auto gap = at < free_ ? find(at, port::Time{1}) : count_;
         if (gap == count_) {
-            const auto begin = book(at, span);
+            const auto begin = append(at, span);
             return {begin, begin + span};
         }
         const auto first = std::max(at, open(gap).begin);
@@ -75,6 +75,7 @@ private:
 
     /// The first gap that has room; count_: there is none.
     std::size_t find(port::Time at, port::Time span) const {
+        assert(at >= present && "work that arrives in the past");
         if (at >= free_) [[likely]]
             return count_;
         // What ends too early for it is of no use, and the gaps are in order. Most of them are long past, and out of
@@ -100,6 +101,16 @@ private:
             ++gap;
         return gap;
     }
+    /// Books it behind all that is booked.
+    port::Time append(port::Time at, port::Time span) {
+        const auto begin = std::max(at, free_);
+        if (begin > free_ && gaps_ == Gaps::usable) {
+            make_place();
+            open(count_++) = {free_, begin};
+        }
+        free_ = begin + span;
+        return begin;
+    }
     port::Time split(std::size_t gap, port::Time begin, port::Time span) {
         const auto [from, until] = open(gap);
         const auto end = begin + span;
@@ -114,20 +125,29 @@ private:
             erase(gap);
         return begin;
     }
-    /// Where there is no place for one more gap, the earliest is forgotten: that time counts as taken.
     void insert(std::size_t place, Gap gap) {
-        if (count_ == open_.size() && count_ < most) {
-            grow();
-        } else if (count_ == most) {
-            first_ = (first_ + 1) % most;
-            --count_;
-            if (place > 0)
-                --place;
-        }
+        place -= std::min(place, make_place());
         for (auto i = count_; i > place; --i)
             open(i) = open(i - 1);
         open(place) = gap;
         ++count_;
+    }
+    /// Makes a place for one more gap; returns how many of the earliest are forgotten for that. Where all are to come,
+    /// the earliest is: that time counts as taken.
+    std::size_t make_place() {
+        if (count_ != open_.size()) [[likely]]
+            return 0;
+        std::size_t past = 0;
+        while (past < count_ && open(past).end <= present)
+            ++past;
+        if (past == 0 && count_ < most) {
+            grow();
+            return 0;
+        }
+        past = std::max<std::size_t>(past, 1);
+        first_ = (first_ + past) & (open_.size() - 1);
+        count_ -= past;
+        return past;
     }
     void grow() {
         std::vector<Gap> larger(std::max<std::size_t>(16, open_.size() * 2));

@@ -1,10 +1,12 @@
 #include "model/tlm/agenda.h"
 
+#include "model/time/schedule.h"
 #include "model/tlm/time.h"
 
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <utility>
 
 namespace model::tlm {
 
@@ -23,24 +25,73 @@ Agenda::Agenda() : next_("agenda") {
 }
 
 std::uint32_t Agenda::add(std::function<void()> on_due, Precedence precedence) {
-    askers_.push_back({std::move(on_due), port::never, precedence});
+    askers_.push_back({std::move(on_due), precedence});
     return static_cast<std::uint32_t>(askers_.size() - 1);
 }
 
 void Agenda::remove(std::uint32_t number) {
     askers_[number].on_due = nullptr;
-    askers_[number].next = port::never;
+    if (number == called_)
+        asked_by_called_ = port::never;
+    const auto place = askers_[number].place;
+    if (place == nowhere || number == called_)
+        return;
+    askers_[number].place = nowhere;
+    const auto last = heap_.back();
+    heap_.pop_back();
+    if (place == heap_.size())
+        return;
+    // The last one comes from another branch, so that it may belong above or below.
+    put(place, last);
+    rise(place, last);
+    sink(askers_[last.number].place, last);
+}
+
+Agenda::Due Agenda::due_of(std::uint32_t number, port::Time at) const {
+    constexpr std::uint32_t behind_the_first = 1u << 31;
+    return {at, number + (askers_[number].precedence == Precedence::first ? 0 : behind_the_first), number};
+}
+
+void Agenda::rise(std::size_t place, Due due) {
+    for (; place != 0; place = (place - 1) / 2) {
+        const auto& above = heap_[(place - 1) / 2];
+        if (!due.is_before(above))
+            break;
+        put(place, above);
+    }
+    put(place, due);
+}
+
+void Agenda::sink(std::size_t place, Due due) {
+    for (std::size_t below = 2 * place + 1; below < heap_.size(); place = below, below = 2 * place + 1) {
+        if (below + 1 < heap_.size() && heap_[below + 1].is_before(heap_[below]))
+            ++below;
+        if (!heap_[below].is_before(due))
+            break;
+        put(place, heap_[below]);
+    }
+    put(place, due);
 }
 
 void Agenda::ask(std::uint32_t number, port::Time at) {
-    auto& asker = askers_[number];
-    if (at >= asker.next)
+    if (number == called_) {
+        asked_by_called_ = std::min(asked_by_called_, at);
         return;
-    asker.next = at;
-    constexpr std::uint32_t behind_the_first = 1u << 31;
-    heap_.push_back({at, number + (asker.precedence == Precedence::first ? 0 : behind_the_first), number});
-    std::ranges::push_heap(heap_, std::greater<>{});
-    if (!is_ringing_)
+    }
+    if (at == port::never)
+        return;
+    const auto place = askers_[number].place;
+    if (place == nowhere) {
+        const auto due = due_of(number, at);
+        heap_.push_back(due);
+        rise(heap_.size() - 1, due);
+    } else if (auto due = heap_[place]; at < due.at) {
+        due.at = at;
+        rise(place, due);
+    } else {
+        return;
+    }
+    if (!kernel_seen.is_valid)
         arm(at);
 }
 
@@ -51,25 +102,37 @@ void Agenda::arm(port::Time at) {
     next_.notify(to_sc(at - from_sc(sc_core::sc_time_stamp())));
 }
 
+/// Calls who is due first. It stays in the first place until it has returned, since most of them ask again at once, and
+/// nothing is before it there.
+void Agenda::call_first() {
+    called_ = heap_.front().number;
+    heap_.front().at = port::Time::min();
+    askers_[called_].on_due();
+    const auto number = std::exchange(called_, nowhere);
+    const auto next = std::exchange(asked_by_called_, port::never);
+    if (next != port::never)
+        return sink(0, due_of(number, next));
+    askers_[number].place = nowhere;
+    const auto last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty())
+        sink(0, last);
+}
+
+void Agenda::go_to(port::Time at) { agenda_time = time::present = at; }
+
 void Agenda::ring() {
     armed_ = port::never;
-    is_ringing_ = true;
+    kernel_seen = {.is_valid = true, .now = from_sc(sc_core::sc_time_stamp())};
+    go_to(std::max(agenda_time, kernel_seen.now));
     for (const auto& [event, at_once] : to_be_notified_)
         at_once ? event->notify() : event->notify(sc_core::SC_ZERO_TIME);
     to_be_notified_.clear();
     do
-        for (const auto now = kernel_now(); !heap_.empty() && heap_.front().at <= now;) {
-            const auto due = heap_.front();
-            std::ranges::pop_heap(heap_, std::greater<>{});
-            heap_.pop_back();
-            auto& asker = askers_[due.number];
-            if (asker.next != due.at)
-                continue; // it was called for an earlier time that it asked for afterwards
-            asker.next = port::never;
-            asker.on_due();
-        }
+        while (!heap_.empty() && heap_.front().at <= agenda_time)
+            call_first();
     while (goes_ahead());
-    is_ringing_ = false;
+    kernel_seen.is_valid = false;
     if (!to_be_notified_.empty())
         arm(agenda_time);
     else if (!heap_.empty())
@@ -80,8 +143,15 @@ void Agenda::ring() {
 void notify_when_there(sc_core::sc_event& event, bool at_once) {
     auto& agenda = Agenda::of_simulation();
     agenda.to_be_notified_.push_back({&event, at_once});
-    if (!agenda.is_ringing_)
+    if (!kernel_seen.is_valid)
         agenda.arm(agenda_time);
+}
+
+port::Time Agenda::kernel_next() const {
+    const auto span = sc_core::sc_time_to_pending_activity().value();
+    const auto longest = (port::never - kernel_seen.now).count();
+    return span < static_cast<std::uint64_t>(longest) ? kernel_seen.now + port::Time{static_cast<std::int64_t>(span)}
+                                                      : port::never;
 }
 
 bool Agenda::goes_ahead() {
@@ -89,10 +159,15 @@ bool Agenda::goes_ahead() {
         return false;
     assert((!is_ahead_of_kernel() || !sc_core::sc_pending_activity_at_current_time()) &&
            "what the agenda calls notifies by notify_now() and its like");
-    const auto next = heap_.front().at;
-    if (sc_core::sc_time_to_pending_activity() <= to_sc(next - from_sc(sc_core::sc_time_stamp())))
+    // Before it is ahead, what it calls may notify as it likes; afterwards only notify_at() can bring something sooner.
+    if (kernel_seen.has_changed || !is_ahead_of_kernel()) {
+        kernel_seen.next = kernel_next();
+        kernel_seen.has_changed = false;
+    }
+    assert(kernel_seen.next == kernel_next() && "what the agenda calls notifies by notify_now() and its like");
+    if (kernel_seen.next <= heap_.front().at)
         return false;
-    agenda_time = next;
+    go_to(heap_.front().at);
     return true;
 }
 

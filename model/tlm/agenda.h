@@ -37,7 +37,10 @@ public:
 private:
     Agenda();
     void ring();
+    void call_first();
+    static void go_to(port::Time at);
     void arm(port::Time at);
+    port::Time kernel_next() const;
     /// Goes on to what is due next without the kernel, where that has nothing to do before.
     bool goes_ahead();
 
@@ -47,28 +50,39 @@ private:
     friend void notify_when_there(sc_core::sc_event& event, bool at_once);
     static inline port::Time goes_ahead_until_{};
 
+    static constexpr std::uint32_t nowhere = ~0u;
     struct Asker {
         std::function<void()> on_due;
-        port::Time next = port::never; ///< when it is called
         Precedence precedence{};
+        std::uint32_t place = nowhere; ///< in heap_
     };
+    /// Goes by value, in registers: who read it whole from where its members were just stored would wait for all that
+    /// was stored before, which may be a packet's payload.
     struct Due {
         port::Time at;
         std::uint32_t order; ///< at one time: the least first
         std::uint32_t number;
-        bool operator>(const Due& other) const { return at != other.at ? at > other.at : order > other.order; }
+        bool is_before(const Due& other) const { return at != other.at ? at < other.at : order < other.order; }
     };
+    Due due_of(std::uint32_t number, port::Time at) const;
+    void rise(std::size_t place, Due due);
+    void sink(std::size_t place, Due due);
+    void put(std::size_t place, Due due) {
+        heap_[place] = due;
+        askers_[due.number].place = static_cast<std::uint32_t>(place);
+    }
 
     sc_core::sc_event next_;
     port::Time armed_ = port::never;
-    bool is_ringing_ = false;
     struct Notification {
         sc_core::sc_event* event;
         bool at_once; ///< in the evaluation, otherwise in the next delta
     };
     std::vector<Notification> to_be_notified_; ///< when the kernel has come to agenda_time
     std::vector<Asker> askers_;
-    std::vector<Due> heap_; ///< the earliest first; what was asked anew for an earlier time is in it twice
+    std::vector<Due> heap_;                    ///< the earliest first; who asks is in it once
+    std::uint32_t called_ = nowhere;           ///< who is being called, and keeps the first place meanwhile
+    port::Time asked_by_called_ = port::never; ///< for its next call
 };
 
 /// Runs the kernel until it has nothing to do, or pause().

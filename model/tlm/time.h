@@ -18,9 +18,22 @@ inline sc_core::sc_time to_sc(port::Time t) {
 /// nothing to do in between (agenda.h).
 inline port::Time agenda_time{};
 
-inline port::Time kernel_now() { return std::max(agenda_time, from_sc(sc_core::sc_time_stamp())); }
+/// What the agenda has asked the kernel, and keeps while it calls: nothing of the kernel runs meanwhile.
+struct KernelSeen {
+    bool is_valid = false;         ///< the agenda calls, and agenda_time is the present time
+    port::Time now{};              ///< of the kernel
+    port::Time next = port::never; ///< when it has something to do
+    bool has_changed = true;       ///< `next` has to be asked again
+};
+inline KernelSeen kernel_seen;
 
-inline bool is_ahead_of_kernel() { return agenda_time > from_sc(sc_core::sc_time_stamp()); }
+inline port::Time kernel_now() {
+    return kernel_seen.is_valid ? agenda_time : std::max(agenda_time, from_sc(sc_core::sc_time_stamp()));
+}
+
+inline bool is_ahead_of_kernel() {
+    return agenda_time > (kernel_seen.is_valid ? kernel_seen.now : from_sc(sc_core::sc_time_stamp()));
+}
 /// Notifies `event` when the kernel has come to the agenda's time, which it then does at once.
 void notify_when_there(sc_core::sc_event& event, bool at_once);
 
@@ -40,6 +53,7 @@ inline void notify_at(sc_core::sc_event& event, port::Time at) {
     if (at <= kernel_now())
         return notify_now(event);
     event.notify(to_sc(at - from_sc(sc_core::sc_time_stamp())));
+    kernel_seen.has_changed = true;
 }
 
 } // namespace model::tlm

@@ -20,7 +20,7 @@ bool is_same_guid(const port::Gid& a, const port::Gid& b) {
     return std::equal(a.begin() + prefix_bytes, a.end(), b.begin() + prefix_bytes);
 }
 bool names(const port::Gid& in_packet, const port::Gid& gid) {
-    return in_packet == gid || (has_default_prefix(in_packet) && is_same_guid(in_packet, gid));
+    return port::is_same(in_packet, gid) || (has_default_prefix(in_packet) && is_same_guid(in_packet, gid));
 }
 /// The bit by which the address of a group differs from that of a station (IEEE 802 "I/G").
 bool is_group(const port::MacAddress& mac) { return (mac[0] & std::byte{1}) != std::byte{}; }
@@ -49,7 +49,9 @@ bool Identity::has_link_address(const port::Packet& packet) const {
     }
     if (is_group(path.destination_mac))
         return is_to_group;
-    const auto is_here = [&](const GidEntry& entry) { return entry.is_valid && entry.mac == path.destination_mac; };
+    const auto is_here = [&](const GidEntry& entry) {
+        return entry.is_valid && port::is_same(entry.mac, path.destination_mac);
+    };
     return is_here(gids[recent_]) || path.destination_mac == mac || std::ranges::any_of(gids, is_here);
 }
 
@@ -62,7 +64,7 @@ bool Identity::has_network_address(const port::Packet& packet) const {
         return !path.has_grh || is_own_gid(path.destination_gid);
     const bool is_ipv4 = path.encapsulation == port::Encapsulation::roce_v2_ipv4;
     const auto is_here = [&](const GidEntry& entry) {
-        return entry.is_valid && entry.is_ipv4 == is_ipv4 && entry.gid == path.destination_gid;
+        return entry.is_valid && entry.is_ipv4 == is_ipv4 && port::is_same(entry.gid, path.destination_gid);
     };
     if (is_here(gids[recent_])) [[likely]]
         return true;
@@ -79,8 +81,8 @@ bool Identity::is_own_gid(const port::Gid& gid) const {
 
 bool Identity::is_from_peer(const port::Path& own, const port::Path& packet) const {
     if (is_ethernet)
-        return packet.encapsulation == own.encapsulation && packet.source_gid == own.destination_gid &&
-               packet.destination_gid == own.source_gid;
+        return packet.encapsulation == own.encapsulation && port::is_same(packet.source_gid, own.destination_gid) &&
+               port::is_same(packet.destination_gid, own.source_gid);
     if (packet.source_lid != own.destination_lid || packet.has_grh != own.has_grh)
         return false;
     return !own.has_grh ||
