@@ -2,7 +2,9 @@
 #pragma once
 
 #include "model/hca/counted.h"
+#include "model/port/time.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace model::hca {
@@ -22,9 +24,11 @@ struct Counters {
     std::uint64_t pkey_violations = 0, qkey_violations = 0; ///< packets with a bad P_Key or Q_Key
     std::uint64_t acks_sent = 0, naks_sent = 0;
     std::uint64_t packets_marked = 0, cnps_sent = 0, cnps_handled = 0; ///< marked by a switch, and what follows
-    std::uint64_t window_cuts = 0, window_waits = 0;   ///< windows became smaller; a queue pair waited for its window
-    std::uint64_t window_waited_ps = 0;                ///< so long, all of them together
-    std::uint64_t round_trips = 0, round_trips_ps = 0; ///< measured for windows; their sum
+    std::uint64_t window_cuts = 0, window_waits = 0; ///< windows became smaller; a queue pair waited for its window
+    std::uint64_t window_waited_ps = 0;              ///< so long, all of them together
+    std::uint64_t rates_limited = 0, rate_waits = 0; ///< queue pairs slowed by CNPs; one waited for its rate
+    std::uint64_t rate_waited_ps = 0, rate_longest_wait_ps = 0; ///< so long, all of them together; one of them
+    std::uint64_t round_trips = 0, round_trips_ps = 0;          ///< measured for windows; their sum
     std::uint64_t retries = 0, timeouts = 0, rnr_waits = 0, duplicates = 0;
     std::uint64_t adaptive_timeouts = 0; ///< of the time-outs, those by adaptive retransmission
     std::uint64_t completions_ok = 0, completions_error = 0;
@@ -36,6 +40,13 @@ struct Counters {
     std::uint64_t qpc_hits = 0, qpc_misses = 0;   ///< contexts of queue pairs
     std::uint64_t cqc_hits = 0, cqc_misses = 0;   ///< of completion queues
     std::uint64_t srqc_hits = 0, srqc_misses = 0; ///< of shared receive queues
+
+    void waited_for_rate(port::Time span) {
+        const auto waited = static_cast<std::uint64_t>(span.count());
+        ++rate_waits;
+        rate_waited_ps += waited;
+        rate_longest_wait_ps = std::max(rate_longest_wait_ps, waited);
+    }
 };
 
 /// One counter set, as QUERY_Q_COUNTER returns it (PRM "Q counters").

@@ -82,8 +82,8 @@ void Hca::reset() {
 }
 
 void Hca::accounts(std::vector<time::Account>& rows) const {
-    for (const auto& account : {requester_.account(), requester_.window_account(), receive_pipe_.account(),
-                                responder_.account(), contexts_.account(), outbox_.account()})
+    for (const auto& account : {requester_.account(), requester_.window_account(), requester_.rate_account(),
+                                receive_pipe_.account(), responder_.account(), contexts_.account(), outbox_.account()})
         if (account.usage.uses != 0) // without timing nothing is booked
             rows.push_back(account);
 }

@@ -127,7 +127,7 @@ Busiest busiest(std::span<const Counted> counted, Time elapsed, unsigned queue_p
     for (const auto& row : counted) {
         accounts.push_back(row.account);
         accounts.back().name = row.name;
-        if (row.name.ends_with("processing units"))
+        if (row.name.ends_with("processing units") || row.name.ends_with("congestion rates"))
             accounts.back().units = std::min(accounts.back().units, queue_pairs);
     }
     const auto* most = model::time::bottleneck(accounts);

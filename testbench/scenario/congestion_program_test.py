@@ -39,6 +39,7 @@ def the_default_parameters_of_dcqcn_leave_a_part_of_the_line_unused():
     expect(everything["switch_drops"] == everything["retries"] == 0, everything)
     expect(0.4 * LINE < everything["rate_bytes_per_second"] < 0.7 * LINE, everything)
     expect(min(flows) > 0, flows)
+    expect(everything["bottleneck"].endswith("congestion rates"), everything)
 
 
 def cnps_that_come_less_often_leave_the_line_full():

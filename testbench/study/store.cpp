@@ -62,19 +62,33 @@ std::string compress(const std::string& text) {
     return packed;
 }
 
-std::string expand(const std::string& packed) {
-    constexpr unsigned long long most = 64 << 20;
-    const auto size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-    if (packed.empty())
-        return {};
-    if (size > most) // also what says that it is no frame
-        throw std::runtime_error("the result of a point is no zstd frame");
-    std::string text(size, '\0');
-    const auto got = ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size());
-    if (ZSTD_isError(got) != 0)
-        throw std::runtime_error(ZSTD_getErrorName(got));
-    return text;
-}
+/// Expands the results of a file's points. A file that was made to fill the memory is refused before it does: honest
+/// text becomes some thirty times smaller, and what somebody made up thousands of times.
+class Expansion {
+public:
+    std::string next(const std::string& packed) {
+        if (packed.empty())
+            return {};
+        const auto size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+        if (size > most_bytes) // also what says that it is no frame
+            throw std::runtime_error("the result of a point is no zstd frame");
+        taken_ += packed.size();
+        given_ += size;
+        if (given_ > most_bytes + most_times * taken_)
+            throw std::runtime_error(fmt::format("the results of its points are more than {} MiB and {} times as large "
+                                                 "as in the file, those of no sweep are",
+                                                 most_bytes >> 20, most_times));
+        std::string text(size, '\0');
+        const auto got = ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size());
+        if (ZSTD_isError(got) != 0)
+            throw std::runtime_error(ZSTD_getErrorName(got));
+        return text;
+    }
+
+private:
+    static constexpr unsigned long long most_bytes = 64 << 20, most_times = 256;
+    unsigned long long taken_ = 0, given_ = 0;
+};
 
 /// Of a file that exists and is not empty: whether it is one of ours. Reads it only.
 std::expected<void, std::string> look_at(const std::string& path) {
@@ -195,6 +209,7 @@ void Store::load_origin() {
 
 std::vector<Outcome> Store::all() {
     std::vector<Outcome> outcomes;
+    Expansion expansion;
     auto points = database_.prepare("SELECT number, round, repetition, own, status, reason, event_digest, version, "
                                     "revision, result, seconds FROM point LEFT JOIN wall ON wall.point = number "
                                     "ORDER BY number");
@@ -208,7 +223,7 @@ std::vector<Outcome> Store::all() {
                     .event_digest = points.text(6),
                     .version = points.text(7),
                     .revision = points.text(8),
-                    .result = expand(points.text(9)),
+                    .result = expansion.next(points.text(9)),
                     .wall_seconds = points.real(10)};
         const auto named = std::ranges::find(status_names, points.text(4));
         if (named == status_names.end())

@@ -12,9 +12,11 @@
 #include "model/hca/queue/work_request.h"
 #include "model/port/time.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace model::hca::queue {
 
@@ -109,7 +111,23 @@ struct RetryState {
 struct CongestionState {
     std::unique_ptr<congestion::Control> control;        ///< none: nothing does
     std::unique_ptr<congestion::RoundTrips> round_trips; ///< where that has a window
-    port::Time held_since = port::never;                 ///< when its window or its pause did not let a packet leave
+    port::Time held_since = port::never;                 ///< when its window or its rate did not let a packet leave
+
+    /// Whether its rate lets no packet leave yet. A control that limits nothing any more is forgotten.
+    bool is_early(port::Time at) {
+        if (control->is_over(at)) {
+            control.reset();
+            return false;
+        }
+        return control->next(at) > at;
+    }
+    void hold(port::Time at) { held_since = std::min(held_since, at); }
+    /// How long it was held until `at`; nothing: it was not.
+    std::optional<port::Time> end_hold(port::Time at) {
+        if (held_since == port::never)
+            return {};
+        return at - std::exchange(held_since, port::never);
+    }
 };
 
 struct RequesterState {

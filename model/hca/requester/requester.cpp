@@ -36,6 +36,15 @@ time::Account Requester::window_account() const {
             .uses = counters_.window_waits, .busy = waited, .waited = waited, .longest_wait = sending_.longest_hold()}};
 }
 
+time::Account Requester::rate_account() const {
+    const port::Time waited{static_cast<std::int64_t>(counters_.rate_waited_ps)};
+    const port::Time longest{static_cast<std::int64_t>(counters_.rate_longest_wait_ps)};
+    return {.name = "congestion rates",
+            .kind = time::Kind::window,
+            .units = std::max(1u, static_cast<unsigned>(counters_.rates_limited)),
+            .usage = {.uses = counters_.rate_waits, .busy = waited, .waited = waited, .longest_wait = longest}};
+}
+
 void Requester::receive(QueuePair& qp, port::Packet& packet, port::Time at) {
     auto& r = qp.requester;
     if (!qp.can_send() || r.sends.messages.is_empty())
@@ -95,8 +104,10 @@ void Requester::slow_down(QueuePair& qp, port::Time at) {
         return;
     ++counters_.cnps_handled;
     auto& control = qp.requester.congestion.control;
-    if (!control)
+    if (!control) {
         control = std::make_unique<congestion::ReactionPoint>(config_.dcqcn, config_.port_rate_gbps * mega, at);
+        ++counters_.rates_limited;
+    }
     control->notified(at);
 }
 

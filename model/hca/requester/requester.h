@@ -72,6 +72,9 @@ public:
     /// Of the windows of congestion control, one of each queue pair that was connected: busy while it holds a packet
     /// back.
     time::Account window_account() const;
+    /// Of the rates of queue pairs that CNPs have slowed down, in both of their directions: busy while one holds a
+    /// packet back. Units: how often one that was not slow has become so.
+    time::Account rate_account() const;
 
 private:
     void take_in(queue::QueuePair& qp, port::Packet& packet, port::Time at);

@@ -49,25 +49,22 @@ static bool has_room(const QueuePair& qp) {
 bool Sending::has_to_wait(QueuePair& qp, port::Time at) {
     auto& r = qp.requester;
     auto& own = r.congestion;
-    if (own.control->is_over(at)) {
-        own.control.reset();
-        return false;
-    }
-    const bool is_early = own.control->next(at) > at;
+    const bool is_early = own.is_early(at);
     if (is_early)
         r.rests_until = own.control->asks_again();
-    if (!own.round_trips)
-        return is_early;
     const bool has_work = r.position.message != r.sends.messages.end() || r.sends.fetched != r.sends.producer;
-    if (has_work && (is_early || !has_room(qp))) {
-        own.held_since = std::min(own.held_since, at);
+    const bool has_window = own.round_trips != nullptr;
+    if (has_window ? has_work && (is_early || !has_room(qp)) : is_early) {
+        if (has_work)
+            own.hold(at);
         return true;
     }
-    if (own.held_since != port::never) {
-        const auto span = at - std::exchange(own.held_since, port::never);
+    if (const auto span = own.end_hold(at); span && has_window) {
         ++counters_.window_waits;
-        counters_.window_waited_ps += static_cast<std::uint64_t>(span.count());
-        longest_hold_ = std::max(longest_hold_, span);
+        counters_.window_waited_ps += static_cast<std::uint64_t>(span->count());
+        longest_hold_ = std::max(longest_hold_, *span);
+    } else if (span) {
+        counters_.waited_for_rate(*span);
     }
     return false;
 }

@@ -56,14 +56,14 @@ bool AnswerSender::has_to_wait(QueuePair& qp, port::Time at) {
     auto& own = qp.requester.congestion;
     if (own.round_trips)
         return false;
-    if (own.control->is_over(at)) {
-        own.control.reset();
-        return false;
+    if (own.is_early(at)) {
+        qp.requester.rests_until = own.control->asks_again();
+        own.hold(at);
+        return true;
     }
-    if (own.control->next(at) <= at)
-        return false;
-    qp.requester.rests_until = own.control->asks_again();
-    return true;
+    if (const auto span = own.end_hold(at))
+        counters_.waited_for_rate(*span);
+    return false;
 }
 
 /// Sends an answer that is one packet without payload.

@@ -28,7 +28,7 @@ public:
     bool resume_read(queue::QueuePair& qp, std::uint32_t psn, bool is_error, port::Time at);
 
 private:
-    static bool has_to_wait(queue::QueuePair& qp, port::Time at);
+    bool has_to_wait(queue::QueuePair& qp, port::Time at);
     void send_simple(queue::QueuePair& qp, const queue::Response& response, port::Time at);
     enum class Sent : std::uint8_t { part, all, nothing };
     Sent send_read(queue::QueuePair& qp, queue::Response& response, port::Time at);

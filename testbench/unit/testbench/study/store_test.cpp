@@ -3,6 +3,8 @@
 #include "testbench/unit/testbench/study/made.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <unistd.h>
 
@@ -88,6 +90,25 @@ TEST_CASE("what is put into a store comes out of it, also from the file", "[unit
     CHECK(store->origin().identity == "axis a\n");
     CHECK(store->end() == "all");
     CHECK_THROWS(store->add(study, outcome(2))); // it is for looking into
+}
+
+TEST_CASE("results that fill the memory are refused before they do, and those of honest points are read",
+          "[unit][study]") {
+    const bool is_made_up = GENERATE(false, true);
+    const Place place;
+    const auto study = made::study({made::axis("a", {0, 1})});
+    auto store = study::Store::open(place.path(), origin());
+    REQUIRE(store);
+    for (const std::size_t point : {0u, 1u}) {
+        auto one = outcome(point);
+        one.result.assign((is_made_up ? 40u : 30u) << 20, ' ');
+        store->add(study, one);
+    }
+
+    if (is_made_up)
+        CHECK_THROWS_WITH(store->all(), Catch::Matchers::ContainsSubstring("times as large as in the file"));
+    else
+        CHECK(store->all().size() == 2);
 }
 
 TEST_CASE("a digest knows content, and neither wall times nor the order of coming", "[unit][study]") {

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
 #include <vector>
 
 using namespace harness;
@@ -126,6 +127,26 @@ TEST_CASE("requests and READ responses share the rate of their queue pair", "[un
     bench.pass(20us);
     CHECK(bench.peer.take().size() == 1);
     CHECK(bench.a.hca.counters().window_waits == 0); // none of them has a window
+}
+
+TEST_CASE("what a rate holds back is a window of the report, of requests as of READ responses",
+          "[unit][congestion][read]") {
+    const bool is_read = GENERATE(false, true);
+    Bench bench;
+    bench.notify();
+    is_read ? bench.receive_read(Bench::peer_psn, 3) : bench.write(3);
+    bench.pass(10 * for_a_packet);
+
+    REQUIRE(bench.peer.take().size() == 3);
+    std::vector<model::time::Account> rows;
+    bench.a.hca.accounts(rows);
+    const auto row = std::ranges::find(rows, "congestion rates", &model::time::Account::name);
+    REQUIRE(row != rows.end());
+    CHECK(row->units == 1);
+    CHECK(row->usage.uses == 2);
+    CHECK(row->usage.busy >= 2 * for_a_packet);
+    CHECK(row->usage.busy < 3 * for_a_packet);
+    CHECK(row->usage.longest_wait < 2 * for_a_packet);
 }
 
 TEST_CASE("packets since the last one that asked for an answer are counted anew when they are sent again",
