@@ -166,6 +166,55 @@ TEST_CASE("a gap is refused once by the simple HCA, with the number that is miss
 }
 
 namespace {
+/// A long READ, whose answers keep what is owed behind them on the card for a while.
+struct LongRead : Bench {
+    static constexpr std::uint32_t behind = 16;
+    LongRead() { read(); }
+    void read() { request(WireOperation::read_request, 0, behind * mtu); }
+    void write(std::uint32_t psn) { request(WireOperation::write_only, psn, 16, 16); }
+    /// Number and syndrome of what follows the last response.
+    using Short = std::vector<std::pair<std::uint32_t, unsigned>>;
+    Short acknowledgements() {
+        settle();
+        Short all;
+        for (const auto& answer : take())
+            if (answer.operation == WireOperation::acknowledge)
+                all.emplace_back(answer.psn.value, answer.aeth.syndrome);
+        return all;
+    }
+};
+constexpr unsigned good = abi::wire::ack_syndrome(), gap = abi::wire::nak_syndrome(NakCode::psn_sequence_error);
+} // namespace
+
+TEST_CASE("a late copy of a WRITE takes no acknowledgement of the simple HCA back", "[unit][simple][duplicate]") {
+    LongRead bench;
+    for (const std::uint32_t psn : {16, 17, 18, 16})
+        bench.write(psn);
+
+    const auto owed = bench.acknowledgements();
+
+    REQUIRE_FALSE(owed.empty());
+    CHECK(owed.back() == std::pair(18u, good));
+}
+
+TEST_CASE("what the simple HCA owes behind a READ stays owed when the network makes two of the READ",
+          "[unit][simple][duplicate]") {
+    SECTION("an acknowledgement") {
+        LongRead bench;
+        bench.write(16);
+        bench.read();
+        CHECK(bench.acknowledgements() == LongRead::Short{{16, good}});
+    }
+    SECTION("the refusal of a gap, which the next packet behind it brings") {
+        LongRead bench;
+        bench.write(17);
+        bench.read();
+        bench.write(18);
+        CHECK(bench.acknowledgements() == LongRead::Short{{16, gap}});
+    }
+}
+
+namespace {
 /// A WRITE of one packet under way, whose number is 0, and its completion when it has ended.
 struct OneWrite : Bench {
     OneWrite() {
