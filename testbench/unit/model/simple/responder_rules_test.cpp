@@ -22,7 +22,7 @@ constexpr std::uint32_t mtu = 1024;
 /// A region that the peer may read and write, and one connection, whose peer is the test.
 struct Bench : Bare {
     using Change = std::function<void(abi::View<ConnectQp>)>;
-    explicit Bench(const Change& change = {}) {
+    explicit Bench(const Change& change = {}, model::simple::SimpleConfig config = {}) : Bare(config) {
         CHECK(run(Command::create_region, region_arguments()) == Status::ok);
         key = abi::Key{result()};
         qpn = make_qp(make_cq());
@@ -32,10 +32,16 @@ struct Bench : Bare {
         CHECK(run(Command::connect_qp, arguments) == Status::ok);
     }
     void request(WireOperation operation, std::uint32_t psn, std::uint32_t length, std::size_t payload = 0) {
+        model::port::Path path;
+        path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
+        path.destination_mac = sw::verbs::mac_of(0x02'00'00'00'00'01u);
+        request(path, operation, psn, length, payload);
+    }
+    void request(const model::port::Path& path, WireOperation operation, std::uint32_t psn, std::uint32_t length,
+                 std::size_t payload) {
         auto& wire = link.end(1);
         auto& packet = wire.next();
-        packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
-        packet.path.destination_mac = sw::verbs::mac_of(0x02'00'00'00'00'01u);
+        packet.path = path;
         auto& head = packet.rdma();
         head.operation = operation;
         head.destination = abi::Qpn{qpn};
@@ -144,6 +150,25 @@ TEST_CASE("a READ or WRITE of no bytes needs no key at the simple HCA", "[unit][
     REQUIRE(answers.size() == 2);
     CHECK(answers[0].operation == WireOperation::read_response_only);
     CHECK(answers[1].aeth.syndrome == abi::wire::ack_syndrome());
+}
+
+TEST_CASE("a packet with a global route for another port is dropped by the simple HCA", "[unit][simple]") {
+    model::simple::SimpleConfig config;
+    config.is_ethernet = false;
+    Bench bench([](auto in) { in.template set<"remote_lid">(std::uint16_t{2}); }, config);
+    model::port::Path path;
+    path.encapsulation = model::port::Encapsulation::infiniband;
+    path.source_lid = 2, path.destination_lid = 1;
+    path.has_grh = true;
+    path.destination_gid[15] = std::byte{9};
+    bench.request(path, WireOperation::write_only, 0, 16, 16);
+    bench.settle();
+    CHECK(bench.take().empty());
+
+    path.destination_gid = {}; // the port's own, which nobody has set
+    bench.request(path, WireOperation::write_only, 0, 16, 16);
+    bench.settle();
+    CHECK(bench.take().size() == 1);
 }
 
 TEST_CASE("a gap is refused once by the simple HCA, with the number that is missing", "[unit][simple][nak]") {
