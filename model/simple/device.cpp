@@ -183,14 +183,17 @@ void Device::drop(const port::Packet& packet, traces::Reason reason, Time at) {
 
 bool Device::is_for_this_port(const port::Packet& packet, Time at) {
     const auto& path = packet.path;
+    const auto gid = registers_.view().get<"gid">();
     if (!config_.is_ethernet) {
         if (path.destination_lid != config_.lid)
             return drop(packet, "the LID of another port", at), false;
+        if (path.has_grh && path.destination_gid != gid) // IBA 8.3
+            return drop(packet, "the GID of another port", at), false;
         return true;
     }
     if (path.destination_mac != config_.mac)
         return drop(packet, "the MAC of another port", at), false;
-    if (path.destination_gid != registers_.view().get<"gid">())
+    if (path.destination_gid != gid)
         return drop(packet, "the GID of another port", at), false;
     return true;
 }

@@ -62,10 +62,16 @@ void Responder::receive_again(QueuePair& qp, const port::Packet& packet, Time at
     const auto packets = packets_of(head.reth.length, qp.mtu);
     if (packets > static_cast<std::uint32_t>(qp.expected - head.psn))
         return; // no READ that ever came has these numbers
-    // The peer has gone back: what it was owed from here on it asks for again.
+    // The peer has gone back: what it was owed from here on it asks for again. But perhaps the network has made two of
+    // the packet, so an acknowledgement that was owed stays owed, and a gap is told with the next packet behind it.
+    bool owes_acknowledgement = false;
     for (auto& answers = qp.answers; !answers.is_empty() && !answers.from_end(0).psn.is_before(head.psn);
-         answers.pop_last())
-        qp.reads_owed -= answers.from_end(0).is_new_read();
+         answers.pop_last()) {
+        const auto& last = answers.from_end(0);
+        qp.reads_owed -= last.is_new_read();
+        owes_acknowledgement |= last.is_acknowledgement();
+        qp.has_refused_sequence &= last.is_read || last.is_acknowledgement();
+    }
     if (qp.answers.is_full())
         return;
     // The NAK is about this packet, and not about the one that is expected (IBA 9.7.5.2).
@@ -82,6 +88,8 @@ void Responder::receive_again(QueuePair& qp, const port::Packet& packet, Time at
                      .length = head.reth.length,
                      .key = head.reth.rkey,
                      .cause = events_.cause()});
+    if (owes_acknowledgement)
+        acknowledge(qp, qp.expected + Psn::mask, abi::wire::ack_syndrome(), at);
     ready_.add_at(qp, qp.answered);
 }
 
@@ -233,15 +241,17 @@ void Responder::complete(QueuePair& qp, const Receive& receive, const port::Pack
 }
 
 /// An acknowledgement says all that those before it have said. The last one in the row is replaced, and not one that
-/// is the next to go: it would be put off again and again.
+/// is the next to go: it would be put off again and again. One for a late copy says less than it, and takes nothing
+/// back.
 void Responder::acknowledge(QueuePair& qp, Psn psn, std::uint8_t syndrome, Time at) {
     qp.answered = std::max(qp.answered, at);
     const Answer answer{
         .psn = psn, .syndrome = syndrome, .ready = qp.answered, .msn = qp.msn, .cause = events_.cause()};
     auto& answers = qp.answers;
-    if (answers.count() >= 2 && answers.from_end(0).is_acknowledgement() && answers.from_end(1).is_acknowledgement())
-        answers.from_end(0) = answer;
-    else if (!answers.is_full())
+    if (answers.count() >= 2 && answers.from_end(0).is_acknowledgement() && answers.from_end(1).is_acknowledgement()) {
+        if (!answer.is_acknowledgement() || !psn.is_before(answers.from_end(0).psn))
+            answers.from_end(0) = answer;
+    } else if (!answers.is_full())
         answers.push(answer);
     ready_.add_at(qp, qp.answers.front().ready);
 }

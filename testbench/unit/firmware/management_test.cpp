@@ -173,9 +173,13 @@ TEST_CASE("what an agent does not know gets the status of the specification", "[
           static_cast<std::uint16_t>(MadStatus::bad_method));
     CHECK(status(bench.process(CommandBench::mad_input(MadMethod::set, SmAttribute::node_info))) ==
           static_cast<std::uint16_t>(MadStatus::bad_attribute));
-    auto other = CommandBench::mad_input(MadMethod::get, SmAttribute::node_info);
-    other.bytes[0x10] = std::byte{9};
-    CHECK(status(bench.process(other)) == static_cast<std::uint16_t>(MadStatus::bad_version));
+    for (const auto of : {MadClass::subnet_lid_routed, MadClass::performance})
+        for (const std::size_t version : {0x10, 0x12}) { // of the format, and of the class
+            auto other = CommandBench::mad_input(MadMethod::get, SmAttribute::node_info);
+            other.bytes[0x11] = static_cast<std::byte>(of);
+            other.bytes[version] = std::byte{9};
+            CHECK(status(bench.process(other)) == static_cast<std::uint16_t>(MadStatus::bad_version));
+        }
 }
 
 TEST_CASE("P_Keys that a subnet manager sets are in the port's table", "[unit][firmware][mad]") {

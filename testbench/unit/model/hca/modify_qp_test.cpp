@@ -28,6 +28,28 @@ struct Bench : OneHca {
 
 } // namespace
 
+TEST_CASE("a queue pair that is reset in the middle of a message knows nothing of it", "[unit][qp]") {
+    Bench bench;
+    const auto target = bench.a.make_region(2048);
+    const auto arrives = [&](abi::wire::Operation operation, std::size_t bytes) {
+        bench.a.post_receive(bench.qp, {target.sge()});
+        bench.receive(operation, OneHca::peer_psn, bytes);
+    };
+    arrives(abi::wire::Operation::send_first, bench.core().attributes.mtu_bytes());
+
+    bench.a.modify(bench.qp, QpState::rst, bench.clock.now());
+    bench.qp.rq_producer = 0;
+    bench.a.write_be64(bench.qp.record, 0);
+    bench.a.connect(bench.qp, OneHca::peer_qpn, OneHca::first_psn, OneHca::peer_psn, bench.clock.now());
+    arrives(abi::wire::Operation::send_only, 16);
+
+    const auto done = bench.a.drain(bench.cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].is_ok());
+    CHECK(done[0].index == 0);
+    CHECK(done[0].bytes == 16);
+}
+
 TEST_CASE("a transition that brings a path takes the source address of that moment", "[unit][qp]") {
     Bench bench;
     bench.set_source(7);

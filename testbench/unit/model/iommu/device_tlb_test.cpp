@@ -5,6 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
+
 using namespace abi::iommu;
 using model::iommu::Access;
 using model::iommu::AddressType;
@@ -153,6 +155,10 @@ TEST_CASE("a wait ends when the devices have completed", "[unit][iommu][ats]") {
     a.bench.memory.clear_log();
     CHECK(a.bench.is_done());
     CHECK(a.bench.iommu.queue().devices_done() == std::chrono::microseconds{7});
+    const auto is_status = [](const auto& access) { return access.address == IommuBench::status_word; };
+    const auto status = std::ranges::find_if(a.bench.memory.log(), is_status);
+    REQUIRE(status != a.bench.memory.log().end());
+    CHECK(status->at == std::chrono::microseconds{7});
 }
 
 TEST_CASE("a device that does not answer aborts the wait and stops the queue", "[unit][iommu][ats]") {

@@ -97,6 +97,19 @@ TEST_CASE("a packet takes whole blocks of 64 bytes", "[unit][link][credits]") {
     CHECK(Credits::blocks_of(4138) == packet_blocks);
 }
 
+TEST_CASE("a packet waits until there is room for all of it", "[unit][link][credits]") {
+    Bench b(infiniband(2 * packet_blocks - 1));
+    b.put({});
+    b.put({});
+
+    b.clock.run(b.link);
+
+    const auto& arrivals = b.ports[1].arrivals;
+    REQUIRE(arrivals.size() == 2);
+    // The sender hears of the room of the first one when a word of it has come back.
+    CHECK(arrivals[1].at - arrivals[0].at == packet_time + 2 * b.link.config().latency);
+}
+
 TEST_CASE("a link carries the smaller of its rate and its buffer a round trip", "[unit][link][credits]") {
     const auto packets = GENERATE(1u, 2u, 3u, 4u, 8u);
     Bench b(infiniband(packets * packet_blocks));

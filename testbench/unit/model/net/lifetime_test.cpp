@@ -139,20 +139,25 @@ TEST_CASE("a lane stalls after VLStallCount packets in a row that were too old, 
 }
 
 TEST_CASE("a packet that leaves in time begins the count of old ones anew", "[unit][switch][lifetime]") {
-    Bench bench;
-    for (int i = 0; i < 3; ++i)
-        bench.send();
-    bench.pass(2 * life);
-    REQUIRE(bench.device.outlived(2) == 2);
-    bench.open();
-    REQUIRE(bench.out[2].packets.size() == 1);
-    bench.out[2].takes_data = false;
-    for (int i = 0; i < 4; ++i)
-        bench.send();
+    for (const bool has_waited : {true, false}) {
+        INFO((has_waited ? "it has waited" : "it came to an empty queue"));
+        Bench bench;
+        for (int i = 0; i < (has_waited ? 3 : 2); ++i)
+            bench.send();
+        bench.pass(2 * life);
+        REQUIRE(bench.device.outlived(2) == 2);
+        bench.open();
+        if (!has_waited)
+            bench.send();
+        REQUIRE(bench.out[2].packets.size() == 1);
+        bench.out[2].takes_data = false;
+        for (int i = 0; i < 4; ++i)
+            bench.send();
 
-    bench.pass(bench.now + 2 * life);
+        bench.pass(bench.now + 2 * life);
 
-    CHECK(bench.device.waiting() == 2); // a lane that had gone on counting would have stalled
+        CHECK(bench.device.waiting() == 2); // a lane that had gone on counting would have stalled
+    }
 }
 
 TEST_CASE("a packet without end of life, at a switch without timing or of a count of zero, does not stall its lane",

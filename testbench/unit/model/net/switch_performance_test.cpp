@@ -148,6 +148,19 @@ TEST_CASE("port 255 is the sum of all ports, and a port that is not there a bad 
     CHECK(Bench::status(m) == static_cast<unsigned>(MadStatus::bad_value));
 }
 
+TEST_CASE("a switch answers versions of the performance class that it does not know with a status of their own",
+          "[unit][switch][performance]") {
+    Counting bench;
+    auto format = Counting::counters(PmAttribute::port_counters, 1), of_class = format;
+    Bench::header(format).set<"base_version">(9);
+    Bench::header(of_class).set<"class_version">(9);
+
+    for (const auto& asked : {format, of_class}) {
+        auto m = bench.ask(asked);
+        CHECK(Bench::status(m) == static_cast<unsigned>(MadStatus::bad_version));
+    }
+}
+
 TEST_CASE("what is no request of the performance class is not served by a switch", "[unit][switch][performance]") {
     Counting bench;
     auto m = Counting::counters(PmAttribute::port_counters, 1);

@@ -136,9 +136,9 @@ TEST_CASE("a wrong doorbell changes nothing and is reported once", "[unit][nvme]
     Bench b;
     b.enable();
     b.create_pair(1);
-    b.place(0, Bench::command(0x0c));
+    b.place(0, Bench::command(0x0c)), b.place(0, Bench::command(0x0c));
     b.ring(0);
-    REQUIRE_FALSE(b.next(0)); // parked
+    REQUIRE_FALSE(b.next(0)); // parked, both
 
     b.set(0x1008, 16); // the tail is behind the queue
     b.set(0x1008, 16);

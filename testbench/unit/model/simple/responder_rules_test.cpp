@@ -22,7 +22,7 @@ constexpr std::uint32_t mtu = 1024;
 /// A region that the peer may read and write, and one connection, whose peer is the test.
 struct Bench : Bare {
     using Change = std::function<void(abi::View<ConnectQp>)>;
-    explicit Bench(const Change& change = {}) {
+    explicit Bench(const Change& change = {}, model::simple::SimpleConfig config = {}) : Bare(config) {
         CHECK(run(Command::create_region, region_arguments()) == Status::ok);
         key = abi::Key{result()};
         qpn = make_qp(make_cq());
@@ -32,10 +32,16 @@ struct Bench : Bare {
         CHECK(run(Command::connect_qp, arguments) == Status::ok);
     }
     void request(WireOperation operation, std::uint32_t psn, std::uint32_t length, std::size_t payload = 0) {
+        model::port::Path path;
+        path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
+        path.destination_mac = sw::verbs::mac_of(0x02'00'00'00'00'01u);
+        request(path, operation, psn, length, payload);
+    }
+    void request(const model::port::Path& path, WireOperation operation, std::uint32_t psn, std::uint32_t length,
+                 std::size_t payload) {
         auto& wire = link.end(1);
         auto& packet = wire.next();
-        packet.path.encapsulation = model::port::Encapsulation::roce_v2_ipv6;
-        packet.path.destination_mac = sw::verbs::mac_of(0x02'00'00'00'00'01u);
+        packet.path = path;
         auto& head = packet.rdma();
         head.operation = operation;
         head.destination = abi::Qpn{qpn};
@@ -146,6 +152,25 @@ TEST_CASE("a READ or WRITE of no bytes needs no key at the simple HCA", "[unit][
     CHECK(answers[1].aeth.syndrome == abi::wire::ack_syndrome());
 }
 
+TEST_CASE("a packet with a global route for another port is dropped by the simple HCA", "[unit][simple]") {
+    model::simple::SimpleConfig config;
+    config.is_ethernet = false;
+    Bench bench([](auto in) { in.template set<"remote_lid">(std::uint16_t{2}); }, config);
+    model::port::Path path;
+    path.encapsulation = model::port::Encapsulation::infiniband;
+    path.source_lid = 2, path.destination_lid = 1;
+    path.has_grh = true;
+    path.destination_gid[15] = std::byte{9};
+    bench.request(path, WireOperation::write_only, 0, 16, 16);
+    bench.settle();
+    CHECK(bench.take().empty());
+
+    path.destination_gid = {}; // the port's own, which nobody has set
+    bench.request(path, WireOperation::write_only, 0, 16, 16);
+    bench.settle();
+    CHECK(bench.take().size() == 1);
+}
+
 TEST_CASE("a gap is refused once by the simple HCA, with the number that is missing", "[unit][simple][nak]") {
     Bench bench;
     bench.request(WireOperation::write_only, 2, 16, 16);
@@ -163,6 +188,55 @@ TEST_CASE("a gap is refused once by the simple HCA, with the number that is miss
     REQUIRE(answers.size() == 2);
     CHECK(answers[0].aeth.syndrome == abi::wire::ack_syndrome());
     CHECK(answers[1].psn == abi::Psn{1});
+}
+
+namespace {
+/// A long READ, whose answers keep what is owed behind them on the card for a while.
+struct LongRead : Bench {
+    static constexpr std::uint32_t behind = 16;
+    LongRead() { read(); }
+    void read() { request(WireOperation::read_request, 0, behind * mtu); }
+    void write(std::uint32_t psn) { request(WireOperation::write_only, psn, 16, 16); }
+    /// Number and syndrome of what follows the last response.
+    using Short = std::vector<std::pair<std::uint32_t, unsigned>>;
+    Short acknowledgements() {
+        settle();
+        Short all;
+        for (const auto& answer : take())
+            if (answer.operation == WireOperation::acknowledge)
+                all.emplace_back(answer.psn.value, answer.aeth.syndrome);
+        return all;
+    }
+};
+constexpr unsigned good = abi::wire::ack_syndrome(), gap = abi::wire::nak_syndrome(NakCode::psn_sequence_error);
+} // namespace
+
+TEST_CASE("a late copy of a WRITE takes no acknowledgement of the simple HCA back", "[unit][simple][duplicate]") {
+    LongRead bench;
+    for (const std::uint32_t psn : {16, 17, 18, 16})
+        bench.write(psn);
+
+    const auto owed = bench.acknowledgements();
+
+    REQUIRE_FALSE(owed.empty());
+    CHECK(owed.back() == std::pair(18u, good));
+}
+
+TEST_CASE("what the simple HCA owes behind a READ stays owed when the network makes two of the READ",
+          "[unit][simple][duplicate]") {
+    SECTION("an acknowledgement") {
+        LongRead bench;
+        bench.write(16);
+        bench.read();
+        CHECK(bench.acknowledgements() == LongRead::Short{{16, good}});
+    }
+    SECTION("the refusal of a gap, which the next packet behind it brings") {
+        LongRead bench;
+        bench.write(17);
+        bench.read();
+        bench.write(18);
+        CHECK(bench.acknowledgements() == LongRead::Short{{16, gap}});
+    }
 }
 
 namespace {

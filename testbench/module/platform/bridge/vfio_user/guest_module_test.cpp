@@ -109,7 +109,7 @@ TEST_CASE("a card's DMA moves bytes of the guest's file", "[module][vfio_user]")
     REQUIRE(s.map(0, 0, 8 * page) == 0);
     REQUIRE(s.map(0, 0x1'0000'0000, 8 * page, 16 * page) == 0);
 
-    CHECK(s.dma(s.first).write(BusAddress{0x1'0000'0010}, pattern(3), {}).is_ok());
+    CHECK(s.write(s.first, BusAddress{0x1'0000'0010}, pattern(3)) == DmaStatus::ok);
     CHECK(std::ranges::equal(s.ram.bytes().subspan(16 * page + 0x10, 8), pattern(3)));
     std::array<std::byte, 8> seen{};
     CHECK(s.dma(s.first).read(BusAddress{0x1'0000'0010}, seen, {}).is_ok());
@@ -149,7 +149,7 @@ TEST_CASE("after an unmap nothing is written any more, and after a new map to th
     CHECK(std::ranges::equal(s.ram.bytes().first(8), pattern(1)));
 
     REQUIRE(s.map(0, 0, 4 * page, 32 * page) == 0);
-    CHECK(s.dma(s.first).write(BusAddress{0}, pattern(9), {}).is_ok());
+    CHECK(s.write(s.first, BusAddress{0}, pattern(9)) == DmaStatus::ok);
     CHECK(std::ranges::equal(s.ram.bytes().first(8), pattern(1)));
     CHECK(std::ranges::equal(s.ram.bytes().subspan(32 * page, 8), pattern(9)));
 }
@@ -223,7 +223,7 @@ TEST_CASE("a card reaches the other card's BAR at the address its client gave it
 
     s.config_write(1, 0x18, 4, 5 << 24); // the client moves the BAR
     CHECK(s.write(s.first, there, pattern(6)) == DmaStatus::unsupported_request);
-    CHECK(s.dma(s.first).write(BusAddress{0x8'0500'0040}, pattern(6), {}).is_ok());
+    CHECK(s.write(s.first, BusAddress{0x8'0500'0040}, pattern(6)) == DmaStatus::ok);
     CHECK(std::ranges::equal(std::span(s.second.function.memory).subspan(0x40, 8), pattern(6)));
 }
 
@@ -232,9 +232,9 @@ TEST_CASE("memory of the client goes before the BAR of a peer", "[module][vfio_u
     const auto bar = GuestMachine::memory_bar(1);
     REQUIRE(s.dma(s.first).write(BusAddress{bar}, pattern(1), {}).is_ok()); // a path to the peer is known
     REQUIRE(s.map(0, bar, page) == 0);
-    CHECK(s.dma(s.first).write(BusAddress{bar}, pattern(2), {}).is_ok());
+    CHECK(s.write(s.first, BusAddress{bar}, pattern(2)) == DmaStatus::ok);
     CHECK(std::ranges::equal(s.ram.bytes().first(8), pattern(2)));
-    CHECK(s.dma(s.first).write(BusAddress{bar + page}, pattern(3), {}).is_ok());
+    CHECK(s.write(s.first, BusAddress{bar + page}, pattern(3)) == DmaStatus::ok);
     CHECK(std::ranges::equal(std::span(s.second.function.memory).subspan(page, 8), pattern(3)));
     CHECK(std::ranges::equal(std::span(s.second.function.memory).first(8), pattern(1)));
 }
@@ -407,7 +407,7 @@ TEST_CASE("BARs and eventfds survive a function-level reset, mastering does not"
     s.port(0).write(0, 0, pattern(1));
     s.port(0).work();
     CHECK(s.first.function.writes == 1);
-    CHECK(s.dma(s.first).write(BusAddress{0}, pattern(1), {}).is_ok());
+    CHECK(s.write(s.first, BusAddress{0}, pattern(1)) == DmaStatus::ok);
     s.first.endpoint.interrupts().raise(0, {});
     CHECK(event.take() == 1);
 }
@@ -420,7 +420,7 @@ TEST_CASE("a reset of the device clears its configuration and keeps the client's
     CHECK(s.first.function.resets == 1);
     CHECK(s.config_read(0, 4, 2) == 0);
     s.enable(0);
-    CHECK(s.dma(s.first).write(BusAddress{0}, pattern(1), {}).is_ok());
+    CHECK(s.write(s.first, BusAddress{0}, pattern(1)) == DmaStatus::ok);
 }
 
 TEST_CASE("when the client goes, its memory and interrupts go and the function is reset", "[module][vfio_user]") {

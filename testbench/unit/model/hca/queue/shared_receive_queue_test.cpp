@@ -42,12 +42,7 @@ struct XrcBench : HcaPair {
 
     XrcBench() {
         srq_cq = b.make_cq();
-        model::hca::queue::SharedReceiveQueueAttributes x;
-        x.is_xrc = true;
-        x.xrcd = domain;
-        x.cqn = srq_cq.number;
-        x.user_index = user_index;
-        srq = b.make_srq(std::move(x));
+        srq = shared_queue(srq_cq);
         auto initiator = a.attributes(a_cq);
         initiator.type = QpType::xrc;
         a_qp = a.make_qp(initiator);
@@ -61,8 +56,17 @@ struct XrcBench : HcaPair {
         b_qp = b.make_qp(target);
         connect();
     }
-    Post message(std::uint32_t bytes) const {
-        return {.opcode = WqeOpcode::send, .sges = {from.sge(0, bytes)}, .xrc_srq = srq.number};
+    TestSrq shared_queue(const TestCq& cq, std::uint32_t of_domain = domain) {
+        model::hca::queue::SharedReceiveQueueAttributes x;
+        x.is_xrc = true;
+        x.xrcd = of_domain;
+        x.cqn = cq.number;
+        x.user_index = user_index;
+        return b.make_srq(std::move(x));
+    }
+    Post message(std::uint32_t bytes) const { return message(bytes, srq); }
+    Post message(std::uint32_t bytes, const TestSrq& to_queue) const {
+        return {.opcode = WqeOpcode::send, .sges = {from.sge(0, bytes)}, .xrc_srq = to_queue.number};
     }
 
     TestCq srq_cq;
@@ -199,6 +203,13 @@ TEST_CASE("an XRC message goes to the queue it names, with that queue's keys and
     CHECK(bench.b.drain(bench.b_cq).empty());
     CHECK(bench.b.bytes(bench.to, 0, 2000) == bench.a.bytes(bench.from, 0, 2000));
     CHECK(bench.a.drain(bench.a_cq).size() == 1);
+
+    auto other_cq = bench.b.make_cq();
+    auto other = bench.shared_queue(other_cq); // of the same domain
+    bench.b.post_receive(other, 0, {bench.to.sge()});
+    bench.send(bench.message(8, other));
+    CHECK(bench.b.drain(other_cq).size() == 1);
+    CHECK(bench.b.drain(bench.srq_cq).empty());
 }
 
 TEST_CASE("the sending side of an XRC connection completes with an index of its own, whatever shared queue it names",
@@ -244,13 +255,34 @@ TEST_CASE("XRC READ and WRITE use the protection domain of the queue they name",
 
 TEST_CASE("an XRC message for a queue of another domain is an invalid request", "[unit][srq][xrc]") {
     XrcBench bench;
-    auto wr = bench.message(8);
-    wr.xrc_srq = bench.srq.number + 1;
-    bench.send(wr);
+    auto other = bench.shared_queue(bench.srq_cq, XrcBench::domain + 1);
+    bench.b.post_receive(other, 0, {bench.to.sge()});
+    bench.send(bench.message(8, other));
 
     const auto done = bench.a.drain(bench.a_cq);
     REQUIRE(done.size() == 1);
     CHECK(done[0].syndrome == CqeSyndrome::remote_inval_req_err);
+    CHECK(bench.b.drain(bench.srq_cq).empty());
+}
+
+TEST_CASE("an XRC message for a queue that is not there, or is an ordinary one, is an invalid request",
+          "[unit][srq][xrc]") {
+    for (const bool is_there : {false, true}) {
+        XrcBench bench;
+        auto named = bench.srq;
+        if (is_there) {
+            model::hca::queue::SharedReceiveQueueAttributes ordinary;
+            ordinary.xrcd = XrcBench::domain;
+            named = bench.b.make_srq(std::move(ordinary));
+        } else {
+            ++named.number;
+        }
+        bench.send(bench.message(8, named));
+
+        const auto done = bench.a.drain(bench.a_cq);
+        REQUIRE(done.size() == 1);
+        CHECK(done[0].syndrome == CqeSyndrome::remote_inval_req_err);
+    }
 }
 
 TEST_CASE("a shared queue that goes leaves no queue pair that refers to it", "[unit][srq][xrc]") {
@@ -276,14 +308,8 @@ TEST_CASE("a shared queue knows who takes from it, and one that goes asks nobody
         bench.b.make_qp(bench.b.attributes(bench.b_cq)); // with receive queues of their own
     CHECK(takers() == std::vector{bench.b_qp.number.value});
 
-    model::hca::queue::SharedReceiveQueueAttributes x;
-    x.is_xrc = true;
-    x.xrcd = XrcBench::domain;
-    x.cqn = bench.srq_cq.number;
-    const auto other = bench.b.make_srq(std::move(x));
-    auto wr = bench.message(8);
-    wr.xrc_srq = other.number; // the peer names another queue of the domain
-    bench.send(wr);
+    const auto other = bench.shared_queue(bench.srq_cq); // the peer names another queue of the domain
+    bench.send(bench.message(8, other));
     CHECK(takers().empty());
     CHECK(bench.b.core(bench.b_qp).srq->number == other.number);
 

@@ -86,6 +86,24 @@ TEST_CASE("an ACK for what was acknowledged before, or never sent, is ignored", 
     CHECK(bench.a.drain(bench.cq).size() == 1);
 }
 
+TEST_CASE("an ACK that acknowledges nothing new does not put the time-out off", "[unit][transport][ack]") {
+    constexpr Time timeout = 4096ns * (1 << 14); // of the harness' queue pairs
+    Bench bench;
+    bench.write(10);
+    bench.answer(100, good);
+    bench.write(10);
+    bench.peer.take();
+    bench.run(timeout / 2);
+    bench.clock.set(timeout / 2);
+
+    bench.answer(100, good); // again
+
+    bench.run(timeout);
+    const auto again = bench.peer.take();
+    REQUIRE(again.size() == 1);
+    CHECK(again[0].psn() == 101);
+}
+
 TEST_CASE("an ACK on an idle queue pair is ignored", "[unit][transport][ack]") {
     Bench bench;
     for (const std::uint8_t syndrome : {0x1f, 0x20, 0x60, 0x61, 0x62, 0x63, 0x64, 0x40})

@@ -1,5 +1,6 @@
 // IBA 9.8.3: unreliable datagrams, and QP1.
 #include "testbench/harness/hca_pair.h"
+#include "testbench/harness/scripted_peer.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -9,6 +10,7 @@ using namespace harness;
 using abi::prm::CqeOpcode;
 using abi::prm::CqeSyndrome;
 using abi::prm::WqeOpcode;
+using abi::wire::Operation;
 using model::hca::queue::QpState;
 using model::hca::queue::QpType;
 
@@ -124,6 +126,28 @@ TEST_CASE("READ, WRITE and atomics are no operations of a datagram queue pair", 
         REQUIRE(done.size() == 1);
         CHECK(done[0].syndrome == CqeSyndrome::local_qp_op_err);
     }
+}
+
+TEST_CASE("what is no SEND of one packet is dropped by a datagram queue pair", "[unit][datagram]") {
+    OneHca bench([](auto& attributes) {
+        attributes.type = QpType::ud;
+        attributes.q_key = q_key;
+    });
+    const auto to = bench.a.make_region(4096);
+    bench.a.post_receive(bench.qp, {to.sge()});
+    const auto arrives = [&](Operation operation) {
+        bench.receive(operation, OneHca::peer_psn, 8, [](auto& packet) {
+            packet.rdma().service = abi::wire::Service::ud;
+            packet.rdma().deth = {.qkey = q_key, .source_qpn = OneHca::peer_qpn};
+        });
+        return bench.a.drain(bench.cq).size();
+    };
+
+    for (const auto operation :
+         {Operation::send_first, Operation::send_middle, Operation::send_last, Operation::write_only,
+          Operation::read_request, Operation::acknowledge, Operation::fetch_add, Operation::send_only_with_invalidate})
+        CHECK(arrives(operation) == 0);
+    CHECK(arrives(Operation::send_only) == 1);
 }
 
 TEST_CASE("immediate data of a datagram reaches the completion, the P_Key does otherwise", "[unit][datagram]") {

@@ -259,6 +259,20 @@ TEST_CASE("a duplicate READ does not swallow the ACK of what came after it", "[u
     CHECK(seen[1].psn() + 1 == bench.core().responder.order.expected.value);
 }
 
+TEST_CASE("a duplicate READ does not swallow the refusal of a gap behind it", "[unit][transport][duplicate]") {
+    Bench bench;
+    bench.read(first, 0, 8);
+    bench.write(first + 2, 8); // the one before it was lost
+    bench.read(first, 0, 8);
+    bench.write(first + 3, 8);
+
+    const auto seen = bench.answers();
+    REQUIRE(seen.size() == 2);
+    CHECK(seen[0].operation() == Operation::read_response_only);
+    CHECK(seen[1].syndrome() == abi::wire::nak_syndrome(NakCode::psn_sequence_error));
+    CHECK(seen[1].psn() == first + 1);
+}
+
 TEST_CASE("duplicates of READs do not pile up answers", "[unit][transport][duplicate]") {
     Bench bench([](auto& attributes) { attributes.mtu = 1; });
     model::hca::tpt::MkeyAttributes a;
