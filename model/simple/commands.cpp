@@ -201,7 +201,7 @@ Answered Commands::connect_qp(Arguments arguments, const port::Gid& gid) {
     // IBA 9.7.6.1.3: 4.096 us times a power of two.
     if (const auto code = in.get<"ack_timeout">(); code != 0)
         qp->timeout = std::chrono::nanoseconds{4096} * (std::int64_t{1} << code);
-    qp->next_psn = qp->acknowledged = abi::Psn{in.get<"send_psn">()};
+    qp->next_psn = qp->acknowledged = qp->unsent = abi::Psn{in.get<"send_psn">()};
     qp->expected = abi::Psn{in.get<"receive_psn">()};
     qp->state = QpState::ready;
     return {};

@@ -129,6 +129,7 @@ struct QueuePair {
     bool has_begun = false;              ///< message `begun` has its numbers
     std::uint32_t sent_bytes = 0;        ///< of it
     abi::Psn next_psn{}, acknowledged{}; ///< the next one to be sent; the first that is not acknowledged
+    abi::Psn unsent{};                   ///< the first that has never been sent
     std::uint32_t reads_under_way = 0;
     std::uint8_t retries_left = 0, rnr_left = 0;
     port::Time deadline = port::never; ///< for an acknowledgement

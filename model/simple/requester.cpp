@@ -143,6 +143,13 @@ bool Requester::fail_here(QueuePair& qp, Message& message, Outcome outcome, Time
     return true;
 }
 
+namespace {
+void note_sent(QueuePair& qp) {
+    if (qp.next_psn.is_after(qp.unsent))
+        qp.unsent = qp.next_psn;
+}
+} // namespace
+
 bool Requester::send_data(QueuePair& qp, Message& message, Time now, bool begins) {
     const auto offset = qp.sent_bytes;
     const auto bytes = std::min(qp.mtu, message.length - offset);
@@ -161,6 +168,7 @@ bool Requester::send_data(QueuePair& qp, Message& message, Time now, bool begins
     watch(qp, transmitter_.send(packet, at));
     qp.next_psn += 1;
     qp.sent_bytes += bytes;
+    note_sent(qp);
     if (is_last)
         qp.has_begun = false, ++qp.begun;
     return true;
@@ -175,6 +183,7 @@ void Requester::send_read(QueuePair& qp, Message& message, Time now) {
     packet.rdma().reth = {message.remote_address + there, message.remote_key, message.length - there};
     watch(qp, transmitter_.send(packet, at));
     qp.next_psn = message.end();
+    note_sent(qp);
     ++qp.reads_under_way;
     qp.has_begun = false, ++qp.begun;
 }
@@ -239,12 +248,17 @@ void Requester::acknowledge(QueuePair& qp, Psn psn, std::uint8_t syndrome, std::
     using abi::wire::SyndromeKind;
     events_.emit(at, traces::Acknowledged{qp.number.value, psn.value, syndrome, msn});
     const auto kind = abi::wire::kind_of(syndrome);
+    if (kind == SyndromeKind::reserved || !psn.is_before(qp.unsent))
+        return;
+    const bool is_for_now =
+        kind == SyndromeKind::rnr_nak || syndrome == abi::wire::nak_syndrome(abi::wire::NakCode::psn_sequence_error);
+    if (is_for_now && psn == qp.next_psn)
+        return; // it is the next to be sent again
+    pass_over(qp, psn + 1);
     if (kind == SyndromeKind::acknowledge) {
         advance_to(qp, psn + 1, at);
         return;
     }
-    if (kind == SyndromeKind::reserved || !psn.is_before(qp.next_psn))
-        return;
     // What is before a refused packet has been taken (IBA 9.7.5.2).
     advance_to(qp, psn, at);
     if (psn != qp.acknowledged || qp.state != QpState::ready)
@@ -331,6 +345,18 @@ void Requester::go_back(QueuePair& qp, traces::RetryReason why, Time at) {
         qp.sent_bytes = packets * qp.mtu;
     }
     ready_.add_at(qp, at);
+}
+
+void Requester::pass_over(QueuePair& qp, Psn until) {
+    while (until.is_after(qp.next_psn)) {
+        const auto& message = qp.message(qp.begun);
+        const bool is_whole = message.is_read() || !message.end().is_after(until);
+        qp.next_psn = is_whole ? message.end() : until;
+        qp.reads_under_way += message.is_read();
+        qp.begun += is_whole;
+        qp.has_begun = !is_whole;
+        qp.sent_bytes = is_whole ? 0 : static_cast<std::uint32_t>(until - message.first) * qp.mtu;
+    }
 }
 
 void Requester::retry(QueuePair& qp, traces::RetryReason why, Time at) {

@@ -52,6 +52,8 @@ private:
     void retire(QueuePair& qp, port::Time at);
     void complete(QueuePair& qp, const Message& message, abi::simple::Outcome outcome, port::Time at);
     void go_back(QueuePair& qp, traces::RetryReason why, port::Time at);
+    /// What has been sent before need not be sent again up to `until`, since the peer has answered it.
+    static void pass_over(QueuePair& qp, abi::Psn until);
     void retry(QueuePair& qp, traces::RetryReason why, port::Time at);
     void ask_again(QueuePair& qp, port::Time at);
     /// The oldest message ends with an error, and with it the connection.

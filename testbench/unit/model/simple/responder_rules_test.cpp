@@ -240,15 +240,15 @@ TEST_CASE("what the simple HCA owes behind a READ stays owed when the network ma
 }
 
 namespace {
-/// A WRITE of one packet under way, whose number is 0, and its completion when it has ended.
+/// A WRITE under way, of one packet unless it is longer, whose first number is 0, and its completion when it has ended.
 struct OneWrite : Bench {
-    OneWrite() {
+    explicit OneWrite(std::uint32_t length = 16, const Change& change = {}) : Bench(change) {
         const abi::View<Descriptor> descriptor(std::span(host.memory.at(0x20000), 64));
         descriptor.set<"operation">(Operation::write)
             .set<"is_signaled">(true)
             .set<"address">(0x5000)
             .set<"key">(key.value)
-            .set<"length">(16);
+            .set<"length">(length);
         write(doorbells_offset + qpn * 8, 1);
         run(clock.now() + 10us);
     }
@@ -289,6 +289,31 @@ TEST_CASE("an answer to what was never sent, or is acknowledged, is a ghost to t
     bench.answer(0, abi::wire::nak_syndrome(NakCode::invalid_request));
     CHECK(bench.run_with(Command::query_qp, bench.qpn) == Status::ok);
     CHECK(bench.result() == 1);
+}
+
+TEST_CASE("a refusal that comes twice counts once at the simple HCA while it waits for the receiver",
+          "[unit][simple][retry]") {
+    OneWrite bench(16, [](auto in) { in.template set<"rnr_retry">(1u); });
+    constexpr std::uint8_t longest = 0;
+    CHECK_FALSE(bench.answer(0, abi::wire::rnr_syndrome(longest)));
+    CHECK_FALSE(bench.answer(0, abi::wire::rnr_syndrome(longest)));
+    CHECK(bench.run_with(Command::query_qp, bench.qpn) == Status::ok);
+    CHECK(bench.result() == 1);
+}
+
+TEST_CASE("an answer to what the simple HCA has sent counts while it sends it again", "[unit][simple][retry]") {
+    constexpr std::uint32_t last = 15;
+    const auto answered = [](Time at, std::uint8_t syndrome) {
+        OneWrite bench(16 * mtu);
+        bench.run(at);
+        return bench.answer(last, syndrome);
+    };
+
+    for (Time at = 70us; at < 76us; at += 100ns) { // about its time-out
+        INFO("at " << at.count() << " ps");
+        CHECK(answered(at, abi::wire::ack_syndrome()) == Outcome::success);
+        CHECK(answered(at, abi::wire::nak_syndrome(NakCode::remote_access_error)) == Outcome::remote_access_error);
+    }
 }
 
 TEST_CASE("a READ response that does not begin with its first packet fails the READ of the simple HCA",
