@@ -354,7 +354,7 @@ private:
     std::vector<Slot*> ring_; ///< a power of two
     std::uint32_t head_ = 0, tail_ = 0;
     port::Time head_arrival_ = port::never; ///< of the packet at head_
-    std::uint32_t in_trains_ = 0; ///< packets of trains in `ring_`, but the first ones
+    std::uint32_t in_trains_ = 0;           ///< packets of trains in `ring_`, but the first ones
     std::uint64_t overhead_;
     std::size_t limit_;
     const bool has_flow_control_;

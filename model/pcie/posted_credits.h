@@ -101,7 +101,7 @@ private:
     }
 
     std::uint64_t limit_;
-    std::uint64_t taken_ = 0; ///< of all users from first_ on
+    std::uint64_t taken_ = 0;          ///< of all users from first_ on
     std::vector<User> users_;          ///< a ring of a power of two, in the order in which they came
     std::size_t first_ = 0, last_ = 0; ///< those who have not gone yet
     time::Usage usage_;
