@@ -18,12 +18,13 @@ void Requester::start(QueuePair& qp) {
     r.retry.retries_left = qp.attributes.retry_count;
     r.retry.rnr_retries_left = qp.attributes.rnr_retry;
     // Nobody answers unreliable services; what stays inside of the port meets no congestion.
-    if (!config_.controls_congestion_by(congestion::Algorithm::swift) || !qp.service.is_reliable ||
-        qp.outlet == queue::Way::inside)
+    if (!qp.service.is_reliable || qp.outlet == queue::Way::inside)
+        return;
+    ++windows_;
+    if (!config_.controls_congestion_by(congestion::Algorithm::swift))
         return;
     r.congestion.control = std::make_unique<congestion::Swift>(config_.swift);
     r.congestion.round_trips = std::make_unique<congestion::RoundTrips>();
-    ++windows_;
 }
 
 time::Account Requester::window_account() const {
@@ -41,7 +42,7 @@ time::Account Requester::rate_account() const {
     const port::Time longest{static_cast<std::int64_t>(counters_.rate_longest_wait_ps)};
     return {.name = "congestion rates",
             .kind = time::Kind::window,
-            .units = std::max(1u, static_cast<unsigned>(counters_.rates_limited)),
+            .units = std::max(1u, windows_),
             .usage = {.uses = counters_.rate_waits, .busy = waited, .waited = waited, .longest_wait = longest}};
 }
 

@@ -73,7 +73,7 @@ public:
     /// back.
     time::Account window_account() const;
     /// Of the rates of queue pairs that CNPs have slowed down, in both of their directions: busy while one holds a
-    /// packet back. Units: how often one that was not slow has become so.
+    /// packet back. Units as of the windows.
     time::Account rate_account() const;
 
 private:

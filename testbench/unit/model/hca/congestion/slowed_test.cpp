@@ -143,6 +143,7 @@ TEST_CASE("what a rate holds back is a window of the report, of requests as of R
     const auto row = std::ranges::find(rows, "congestion rates", &model::time::Account::name);
     REQUIRE(row != rows.end());
     CHECK(row->units == 1);
+    CHECK(bench.a.hca.counters().rates_limited == 1);
     CHECK(row->usage.uses == 2);
     CHECK(row->usage.busy >= 2 * for_a_packet);
     CHECK(row->usage.busy < 3 * for_a_packet);
