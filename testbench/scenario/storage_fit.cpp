@@ -259,6 +259,15 @@ std::expected<CheckpointPlan, std::string> plan_checkpoint(const Config& config)
     plan.drives.command_bytes = static_cast<std::uint32_t>(config.scenario.message_bytes);
     if (const auto done = find_nodes(config, described, checkpoint_keys, how.targets, how.ranks, plan.drives); !done)
         return Error(done.error());
+    if (const auto ranks = plan.drives.users; plan.drives.targets > ranks) {
+        if (!how.targets.empty())
+            return refuse(config, "checkpoint.targets",
+                          fmt::format("{} drives are more than there are ranks: {} rank{}", plan.drives.targets, ranks,
+                                      ranks == 1 ? "" : "s"));
+        plan.drives.targets = ranks; // the others have nothing to do
+        plan.drives.drives.resize(ranks);
+        plan.drives.load.nodes.resize(2 * ranks);
+    }
     for (std::size_t rank = 0; rank < plan.drives.users; ++rank) {
         auto& node = plan.drives.load.nodes[rank];
         node.gpu = part_beside(described, node.hca, is_gpu);

@@ -138,7 +138,7 @@ def what_cannot_be_is_refused_with_its_line():
             (("A.nvme0.queue_entries=8",), ("scenario.queue_depth", "A.nvme0", "7 commands")),
             (("storage.memory=drive", "A.nvme0.memory_buffer=8192"), ("storage.memory", "A.nvme0", "memory_buffer")),
             (("storage.memory=drive", "A.nvme0.memory_buffer_uses=7"), ("storage.memory", "memory_buffer_uses")),
-            (("storage.memory=vram", "A.gpu0.vram=1 MiB"), ("scenario.queue_depth", "half")),
+            (("storage.memory=vram", "A.gpu0.vram=1 MiB", "scenario.queue_depth=9"), ("scenario.queue_depth", "half")),
             (("storage.sizes=1 MiB", "scenario.queue_depth=200"), ("scenario.queue_depth", "half")),
             (("A.nvme0.file=disk",), ("storage.targets", "A.nvme0", "disk")),
             (("hca.model=simple",), ("storage", "no driver"))):
@@ -203,7 +203,9 @@ def state_of_gpus_is_in_no_memory_of_a_host():
 
 def a_state_of_any_number_of_blocks_comes_back():
     for size, ranks in (("4 KiB", "C"), ("132 KiB", "C..E"), ("516 KiB", "C..F")):
-        got = checkpoint(*SMALL, f"checkpoint.bytes={size}", f"checkpoint.ranks={ranks}", "scenario.qps=2")
+        got = checkpoint(*SMALL, f"checkpoint.bytes={size}", f"checkpoint.ranks={ranks}", "scenario.qps=2",
+                         "checkpoint.targets=")
+        expect(len(got["transfers"]) == (2 if ranks == "C" else 4), got["transfers"])  # who has no rank is left out
         expect(got["verified"] and got["traffic"][0]["checked"] > 0, got["failure"])
 
 
@@ -214,6 +216,7 @@ def what_cannot_be_a_checkpoint_is_refused():
             (("scenario.message=2 MiB",), ("scenario.message", "A.nvme0", "1 MiB at most")),
             (("scenario.message=16 MiB",), ("scenario.message", "8 MiB at most")),
             (("checkpoint.ranks=A",), ("checkpoint.ranks", "A.hca0 is a target, too")),
+            (("checkpoint.ranks=C", "checkpoint.targets=A, B"), ("checkpoint.targets", "2 drives", "1 rank")),
             (("checkpoint.targets=D",), ("checkpoint.targets", "D.hca0", "no drive")),
             (("checkpoint.bytes=129 MiB", "gpu.vram=1 GiB"), ("checkpoint.bytes", "A.nvme0", "256 MiB")),
             (("checkpoint.bytes=65 MiB", "gpu.vram=128 MiB"), ("checkpoint.bytes", "C.hca0", "half")),
