@@ -142,6 +142,8 @@ struct Config {
     TrafficConfig traffic;
     CollectiveConfig collective;
     KvConfig kv;
+    StorageConfig storage;
+    CheckpointConfig checkpoint;
     std::array<HostConfig, 2> hosts; ///< A and B of the pair
     PeerConfig peers;
     host::BarAccessConfig bar_access; ///< of each host's processor

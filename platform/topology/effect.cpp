@@ -128,7 +128,8 @@ bool is_of_processor(std::string_view path) {
 }
 
 bool is_of_workload(std::string_view path) {
-    constexpr std::array<std::string_view, 4> tables{"scenario.", "traffic.", "collective.", "kv."};
+    constexpr std::array<std::string_view, 6> tables{"scenario.", "traffic.", "collective.",
+                                                     "kv.",       "storage.", "checkpoint."};
     return std::ranges::any_of(tables, [&](std::string_view table) { return path.starts_with(table); });
 }
 
@@ -146,6 +147,10 @@ std::string reason_of_workload(const Config& config, std::string_view path) {
     }
     if (path.starts_with("kv.") && name != "kv")
         return "scenario.name is not kv";
+    if (path.starts_with("storage.") && name != "storage")
+        return "scenario.name is not storage";
+    if (path.starts_with("checkpoint.") && name != "checkpoint")
+        return "scenario.name is not checkpoint";
     if (!path.starts_with("traffic.") || name == "traffic")
         return {};
     constexpr std::array<std::string_view, 7> common{"traffic.memory",      "traffic.page",        "traffic.reads",
@@ -155,6 +160,10 @@ std::string reason_of_workload(const Config& config, std::string_view path) {
         return {};
     if (name == "kv" && path != common.front() && path != "traffic.verify" &&
         std::ranges::find(common, path) != common.end())
+        return {};
+    constexpr std::array<std::string_view, 4> of_connections{"traffic.reads", "traffic.ack_timeout",
+                                                             "traffic.retry_count", "traffic.intervals"};
+    if ((name == "storage" || name == "checkpoint") && std::ranges::find(of_connections, path) != of_connections.end())
         return {};
     return "scenario.name is not traffic";
 }

@@ -31,6 +31,8 @@ template <> inline constexpr auto names<TrafficAccess> = traffic_accesses;
 template <> inline constexpr auto names<TrafficArrivals> = traffic_arrivals;
 template <> inline constexpr auto names<AllreduceAlgorithm> = allreduce_algorithms;
 template <> inline constexpr auto names<KvBy> = kv_ways;
+template <> inline constexpr auto names<StoragePattern> = storage_patterns;
+template <> inline constexpr auto names<StorageMemory> = storage_memories;
 
 /// A key whose member `access` gives; the kind follows from the member's type unless it is said.
 template <auto access> using Member = std::remove_cvref_t<decltype(access(std::declval<Config&>()))>;

@@ -26,7 +26,8 @@ using Error = std::unexpected<std::string>;
 using enum KeyDifference::Kind;
 
 /// Tables whose keys say nothing about a device.
-constexpr std::array<std::string_view, 5> others{"scenario.", "traffic.", "collective.", "kv.", "observe."};
+constexpr std::array<std::string_view, 7> others{"scenario.", "traffic.",    "collective.", "kv.",
+                                                 "storage.",  "checkpoint.", "observe."};
 bool is_of_a_device(std::string_view path) {
     return std::ranges::none_of(others, [&](std::string_view table) { return path.starts_with(table); });
 }

@@ -1,5 +1,6 @@
-// The keys of [collective] and [kv]: what the scenarios of applications do (allreduce, alltoall, parameter_server, kv).
-// Beside these count scenario.message, .mtu, .queue_depth, .qps and .seed, and some of [traffic].
+// The keys of [collective], [kv], [storage] and [checkpoint]: what the scenarios of applications do (allreduce,
+// alltoall, parameter_server, kv, storage, checkpoint). Beside these count scenario.message, .mtu, .queue_depth, .qps
+// and .seed, and some of [traffic].
 #pragma once
 
 #include "model/port/time.h"
@@ -45,6 +46,38 @@ struct KvConfig {
     double zipf = 0.99;          ///< exponent of the keys' popularity; 0: all alike
     std::uint64_t warm_up = 0, operations = 10'000;
     double copy_gbps = 80; ///< Gbit/s at which a server writes a value that was put; 0: takes no time
+};
+
+/// Which blocks a client of a drive takes next.
+enum class StoragePattern : std::uint8_t {
+    random,     ///< any of its part
+    sequential, ///< those behind the last ones, and from the begin again
+};
+inline constexpr std::array<std::string_view, 2> storage_patterns{"random", "sequential"};
+
+/// Whose memory data pass at the host of a drive.
+enum class StorageMemory : std::uint8_t {
+    host,
+    vram,  ///< of a GPU of that host
+    drive, ///< the drive's own (its key memory_buffer)
+};
+inline constexpr std::array<std::string_view, 3> storage_memories{"host", "vram", "drive"};
+
+struct StorageConfig {
+    std::string targets, clients; ///< HCAs or hosts; empty: all that have a drive, and all others
+    double reads = 0.7;           ///< share of the commands; the rest are Writes
+    std::string sizes = "4 KiB";  ///< of commands, as traffic.sizes, in whole blocks of 4 KiB
+    StoragePattern pattern = StoragePattern::random;
+    std::uint64_t span = 1 << 20; ///< bytes of each drive that a client has for itself
+    StorageMemory memory = StorageMemory::host;
+    std::uint64_t warm_up = 0, operations = 1000; ///< commands, of each client
+};
+
+struct CheckpointConfig {
+    std::string ranks, targets;     ///< HCAs or hosts; empty: all that are no targets, and all that have a drive
+    std::uint64_t bytes = 16 << 20; ///< of the state of a rank
+    StorageMemory memory = StorageMemory::host;
+    std::uint32_t warm_up = 0, operations = 2; ///< checkpoints
 };
 
 } // namespace platform::topology

@@ -42,6 +42,29 @@ constexpr std::array rows{
     key<AT(kv.operations)>("kv.operations", range(1, 1e12), "and so many that are"),
     key<AT(kv.copy_gbps)>("kv.copy_gbps", range(0, 1e6),
                           "Gbit/s at which a server writes a value that was put; 0: that takes no time"),
+
+    key<AT(storage.targets)>("storage.targets", anything,
+                             "HCAs or hosts that offer a drive of theirs; none: all that have one"),
+    key<AT(storage.clients)>("storage.clients", anything, "and that use all of these; none: all that are no targets"),
+    key<AT(storage.reads)>("storage.reads", probability, "that a command is a Read, and no Write"),
+    key<AT(storage.sizes)>("storage.sizes", anything,
+                           "bytes of commands, as those of traffic.sizes, in whole blocks of 4 KiB"),
+    choice<AT(storage.pattern)>("storage.pattern", "blocks of a client: drawn, or one behind the other"),
+    size<AT(storage.span)>("storage.span", range(4 * KiB, 16 * GiB),
+                           "bytes of each drive that a client has for itself"),
+    choice<AT(storage.memory)>("storage.memory", "that data pass at a target: of its host, of a GPU, or of the drive"),
+    key<AT(storage.warm_up)>("storage.warm_up", range(0, 1e9), "commands of each client that are not measured"),
+    key<AT(storage.operations)>("storage.operations", range(1, 1e9), "and so many that are"),
+
+    key<AT(checkpoint.ranks)>("checkpoint.ranks", anything,
+                              "HCAs or hosts that write their state; none: all that are no targets"),
+    key<AT(checkpoint.targets)>("checkpoint.targets", anything,
+                                "HCAs or hosts whose drives they write it to, in turn; none: all that have one"),
+    size<AT(checkpoint.bytes)>("checkpoint.bytes", range(4 * KiB, 16 * GiB), "of the state of a rank"),
+    choice<AT(checkpoint.memory)>("checkpoint.memory",
+                                  "that data pass at a target: of its host, of a GPU, or of the drive"),
+    key<AT(checkpoint.warm_up)>("checkpoint.warm_up", range(0, 1e6), "checkpoints that are not measured"),
+    key<AT(checkpoint.operations)>("checkpoint.operations", range(1, 1e6), "and so many that are"),
 };
 #undef AT
 

@@ -1,4 +1,4 @@
-// The rows of [collective] and [kv] in the table of keys.
+// The rows of [collective], [kv], [storage] and [checkpoint] in the table of keys.
 #pragma once
 
 #include "platform/topology/keys.h"

@@ -23,6 +23,12 @@ sw::verbs::ConnectOptions options_of(const Work& work) {
 
 } // namespace
 
+sw::verbs::Gid gid_of(const platform::topology::Description& described, const platform::topology::PartAt& hca) {
+    const auto& part = described.part(hca).hca();
+    const bool is_ipv6 = described.cables[part.cable].link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
+    return scenario::address_of(static_cast<unsigned>(part.number), is_ipv6);
+}
+
 Device::Device(platform::topology::Platform& platform, harness::HostFunctions& functions, const PlannedNode& planned,
                const Work& work)
     : planned_(planned), work_(work), platform_(platform) {
@@ -31,10 +37,7 @@ Device::Device(platform::topology::Platform& platform, harness::HostFunctions& f
     context_ = must(card.is_hca(platform::topology::HcaModel::simple) ? sw::simple::open_verbs(*hca_)
                                                                       : sw::mlx::open_verbs(*hca_));
     pd_ = must(context_->alloc_pd());
-    const auto& part = platform.description().part(planned.hca).hca();
-    const bool is_ipv6 =
-        platform.description().cables[part.cable].link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
-    path_ = must(context_->open_port(scenario::address_of(static_cast<unsigned>(part.number), is_ipv6)));
+    path_ = must(context_->open_port(gid_of(platform.description(), planned.hca)));
     if (planned.gpu) {
         gpu_function_ = must(functions.function(platform.card(*planned.gpu).bdf()));
         gpu_.emplace(must(sw::gpu::Gpu::open(*gpu_function_)));

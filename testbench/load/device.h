@@ -20,6 +20,9 @@ namespace load {
 
 struct End;
 
+/// The address of an HCA, as its cable has them.
+sw::verbs::Gid gid_of(const platform::topology::Description& described, const platform::topology::PartAt& hca);
+
 /// What a core has to itself.
 struct Core {
     std::unique_ptr<platform::bridge::InProcessTransport> eyes; ///< with which it waits for memory to change

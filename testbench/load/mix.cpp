@@ -150,4 +150,9 @@ std::uint32_t Sizes::draw(Random& random, std::uint64_t number) const {
 std::uint32_t Sizes::least() const { return std::ranges::min_element(ranges_, {}, &Range::least)->least; }
 std::uint32_t Sizes::most() const { return std::ranges::max_element(ranges_, {}, &Range::most)->most; }
 
+bool Sizes::are_whole(std::uint32_t unit) const {
+    return std::ranges::all_of(ranges_,
+                               [&](const Range& one) { return one.least % unit == 0 && one.most % unit == 0; });
+}
+
 } // namespace load

@@ -56,6 +56,8 @@ public:
     std::uint32_t draw(Random& random, std::uint64_t number) const;
     std::uint32_t least() const;
     std::uint32_t most() const;
+    /// Whether both ends of each range are multiples of `unit`.
+    bool are_whole(std::uint32_t unit) const;
 
 private:
     struct Range {

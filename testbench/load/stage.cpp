@@ -34,8 +34,8 @@ void Stage::perform(const std::function<void()>& open, const std::function<void(
                     const std::function<void()>& close) {
     guard(open);
     progress_.last_progress = model::tlm::kernel_now();
-    if (progress_.failure.empty() && on_begin)
-        on_begin();
+    if (progress_.failure.empty() && begins_when_open())
+        begin();
     is_open_ = true;
     model::tlm::notify_now(opened_);
     sc_core::wait(ended_);

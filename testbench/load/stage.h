@@ -25,7 +25,7 @@ public:
     /// The threads that the load needs, to be started before the simulation runs, each with a name for people.
     virtual void for_each_thread(const std::function<void(std::string name, std::function<void()> body)>& add);
 
-    /// Nodes are connected, and the cores begin now; called before they do. May be empty.
+    /// Nodes are connected, and what is measured begins now. May be empty.
     std::function<void()> on_begin{};
     /// The last core has come to its end, and the nodes are still there. May be empty.
     std::function<void()> on_end{};
@@ -48,6 +48,12 @@ protected:
     void perform(const std::function<void()>& open, const std::function<void()>& look,
                  const std::function<void()>& close);
 
+    /// Whether what is measured begins as soon as nodes are open; else a core says when, by begin().
+    virtual bool begins_when_open() const { return true; }
+    void begin() {
+        if (on_begin)
+            on_begin();
+    }
     void guard(const std::function<void()>& body);
 
 private:

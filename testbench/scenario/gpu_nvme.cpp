@@ -98,7 +98,7 @@ sw::Result<GpuNvme::Shared> GpuNvme::share(std::uint64_t bytes) {
 
 sw::Result<GpuNvme::Shared> GpuNvme::share(sw::gpu::VramBuffer buffer, bool makes_uncached) {
     gpu_->make_exports_uncached(makes_uncached);
-    auto mapping = DeviceMapping::make(*gpu_, buffer, parts_.drive, parts_.drive_space, "NVMe driver");
+    auto mapping = harness::DeviceMapping::make(*gpu_, buffer, parts_.drive, parts_.drive_space, "NVMe driver");
     gpu_->make_exports_uncached(false);
     if (!mapping)
         return std::unexpected(mapping.error());

@@ -10,7 +10,7 @@
 #include "sw/memory/iommu/unit.h"
 #include "sw/memory/mmio_export.h"
 #include "sw/nvme/namespace.h"
-#include "testbench/scenario/device_mapping.h"
+#include "testbench/harness/device_mapping.h"
 #include "testbench/scenario/gpu_kernel.h"
 #include "testbench/scenario/gpu_nvme_flush.h"
 #include "testbench/scenario/gpu_nvme_program.h"
@@ -94,7 +94,7 @@ public:
     /// A buffer in VRAM, and the address at which the drive reaches it.
     struct Shared {
         sw::gpu::VramBuffer buffer;
-        DeviceMapping mapping;
+        harness::DeviceMapping mapping;
         std::uint64_t bus() const { return mapping.bus(); }
         std::uint64_t offset() const { return buffer.ranges().front().offset; }
     };

@@ -125,7 +125,7 @@ sw::Result<GpuRdmaNode::Shared> GpuRdmaNode::share(std::uint64_t bytes) {
     auto buffer = gpu_->allocate(bytes);
     if (!buffer)
         return std::unexpected(buffer.error());
-    auto mapping = DeviceMapping::make(*gpu_, *buffer, parts_.hca, nullptr, "HCA driver");
+    auto mapping = harness::DeviceMapping::make(*gpu_, *buffer, parts_.hca, nullptr, "HCA driver");
     if (!mapping)
         return std::unexpected(mapping.error());
     const auto mapped = space_->map(*buffer, Mtype::uc);

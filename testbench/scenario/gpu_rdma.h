@@ -8,7 +8,7 @@
 #include "sw/gpu/address_space.h"
 #include "sw/memory/mmio_export.h"
 #include "sw/mlx/verbs.h"
-#include "testbench/scenario/device_mapping.h"
+#include "testbench/harness/device_mapping.h"
 #include "testbench/scenario/gpu_rdma_program.h"
 
 #include <cstdint>
@@ -52,7 +52,7 @@ private:
     /// A buffer in VRAM that both reach, and nobody else.
     struct Shared {
         std::optional<sw::gpu::VramBuffer> buffer{};
-        std::optional<DeviceMapping> mapping{};
+        std::optional<harness::DeviceMapping> mapping{};
         std::uint64_t bus = 0, gpu = 0; ///< as the HCA, and as the GPU addresses it
     };
     struct Queue {

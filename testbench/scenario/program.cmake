@@ -198,6 +198,14 @@ add_program_tests(kv kv_program_test.py "hcasim" 300
     values_come_by_each_way a_value_that_changes_while_it_is_read_is_read_again reads_ask_no_processor
     popular_keys_make_a_server_busy lost_packets_lose_no_value the_same_seed_does_the_same
     what_cannot_be_is_refused_with_its_line)
+add_program_tests(storage storage_program_test.py "hcasim" 600
+    every_block_that_is_read_is_what_was_written bytes_are_conserved more_under_way_is_never_slower
+    several_clients_share_a_drive_fairly buffers_elsewhere_leave_no_payload_in_memory_of_the_targets
+    lost_packets_lose_no_block what_goes_wrong_at_a_drive_or_on_the_way_is_told the_same_seed_does_the_same
+    what_cannot_be_is_refused_with_its_line
+    two_drives_are_faster_than_one twice_as_many_bytes_take_about_twice_as_long a_checkpoint_is_on_the_medium
+    every_checkpoint_counts_and_none_before_the_measured_ones state_of_gpus_is_in_no_memory_of_a_host
+    a_state_of_any_number_of_blocks_comes_back what_cannot_be_a_checkpoint_is_refused)
 # Another architecture of an HCA under the same traffic.
 add_program_tests(simple simple_program_test.py "hcasim" 600
     every_verb_arrives_in_each_direction_on_each_kind_of_cable either_model_talks_to_the_other

@@ -169,6 +169,7 @@ def ends_of_all_keys():
     texts = {"scenario." + key for key in ("name", "payload", "from", "through", "to", "to_through", "omit")}
     texts |= {"traffic." + key for key in ("from", "to", "replay", "verbs", "sizes")}
     texts |= {"collective.ranks", "collective.servers", "kv.clients", "kv.servers", "kv.sizes"}
+    texts |= {"storage.targets", "storage.clients", "storage.sizes", "checkpoint.ranks", "checkpoint.targets"}
     every = json.loads(subprocess.run([PROGRAM, "keys", "--json"], capture_output=True, text=True, check=True).stdout)
     texts |= {"fabric.topology"}
     missing = set(every) - texts - set(keys)

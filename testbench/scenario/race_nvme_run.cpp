@@ -49,8 +49,8 @@ void NvmeRace::make_memory() {
     if (is_in_vram()) {
         gpu_.emplace(must(sw::gpu::Gpu::open(*gpu_function_)));
         buffer_ = must(gpu_->allocate(bytes));
-        mapping_ = must(DeviceMapping::make(*gpu_, *buffer_, *drive_function_, functions_->space(drive_card_.bdf()),
-                                            "NVMe driver"));
+        mapping_ = must(harness::DeviceMapping::make(*gpu_, *buffer_, *drive_function_,
+                                                     functions_->space(drive_card_.bdf()), "NVMe driver"));
         bus_ = mapping_->bus() + offset_;
         all_ = gpu_card_.vram().bytes();
         offset_ += buffer_->ranges().front().offset;

@@ -6,7 +6,7 @@
 #include "sw/nvme/namespace.h"
 #include "testbench/harness/function_reset.h"
 #include "testbench/harness/host_functions.h"
-#include "testbench/scenario/device_mapping.h"
+#include "testbench/harness/device_mapping.h"
 #include "testbench/scenario/race_content.h"
 #include "testbench/scenario/race_moment.h"
 #include "testbench/scenario/race_nvme.h"
@@ -93,7 +93,7 @@ private:
     std::unique_ptr<sw::transport::Transport> drive_function_, gpu_function_;
     std::optional<sw::gpu::Gpu> gpu_;
     std::optional<sw::gpu::VramBuffer> buffer_;
-    std::optional<DeviceMapping> mapping_;
+    std::optional<harness::DeviceMapping> mapping_;
     std::optional<sw::transport::DmaMemory> host_, next_; ///< the drive's; what the next owner has
     std::unique_ptr<sw::nvme::Controller> controller_;
     std::optional<sw::nvme::Namespace> space_;

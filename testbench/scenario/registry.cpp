@@ -14,6 +14,8 @@
 #include "testbench/scenario/kv_run.h"
 #include "testbench/scenario/nvme_run.h"
 #include "testbench/scenario/remote_storage_run.h"
+#include "testbench/scenario/storage_fit.h"
+#include "testbench/scenario/storage_run.h"
 #include "testbench/scenario/storage_stream_run.h"
 #include "testbench/scenario/traffic_fit.h"
 #include "testbench/scenario/traffic_run.h"
@@ -48,6 +50,10 @@ std::span<const Scenario> scenarios() {
         {"alltoall", "each has a block for each: pairwise exchange", run_collective, collective_fits, false, true,
          true},
         {"kv", "a key-value store: GETs by READ, or by SEND and answer, and PUTs", run_kv, kv_fits, false, true},
+        {"storage", "clients read and write drives of other hosts (NVMe over Fabrics), and compare what they read",
+         run_storage, storage_fits, false},
+        {"checkpoint", "ranks write their state to drives of other hosts, all at once: time, bytes a second",
+         run_checkpoint, checkpoint_fits, false},
         {"parameter_server", "workers push what servers add up, and READ the sums", run_collective, collective_fits,
          false, true, true},
     };

@@ -3,37 +3,28 @@
 // the host. Two programs, one a host, written against the driver stack alone.
 #pragma once
 
-#include "sw/mlx/verbs.h"
+#include "platform/topology/workload_config.h"
 #include "sw/nvmf/target.h"
 #include "testbench/scenario/latency_count.h"
 #include "testbench/scenario/out_of_band.h"
 #include "testbench/scenario/payload_source.h"
+#include "testbench/workload/drive_machine.h"
 
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 
 namespace scenario {
 
-/// Whose memory data pass at the target.
-enum class TargetBuffers : std::uint8_t { host, vram, cmb };
+using TargetBuffers = platform::topology::StorageMemory; ///< whose memory data pass at the target
 
 /// One host as the program on it has it.
 struct RemoteMachine {
-    std::string name;
-    sw::mlx::Gid gid{};
-    sw::transport::Transport& hca;
-    sw::transport::Transport* gpu = nullptr;   ///< nullptr: there is none
-    sw::transport::Transport* drive = nullptr; ///< of A
+    workload::DriveMachine cards;
     OutOfBand& peer;
-    /// VRAM from an offset on, by the GPU's own view of it.
-    std::function<std::span<std::byte>(std::uint64_t offset)> vram{};
-    /// Told of what was filled by that view.
-    std::function<void(std::uint64_t offset, std::uint64_t bytes)> filled{};
 };
 
 /// What is measured: the file goes onto the drive, and comes back.
@@ -73,13 +64,6 @@ struct RemoteMessage {
     enum class Kind : std::uint8_t { connect, disconnect };
     Kind kind{};
     sw::nvmf::ConnectionRequest request{}; ///< disconnect: of B's end, and nothing else
-};
-
-/// The HCA of a machine, ready for queues.
-struct RemoteHca {
-    std::unique_ptr<sw::mlx::Context> context;
-    sw::nvmf::RdmaPort port;
-    static sw::Result<RemoteHca> open(const RemoteMachine& machine, std::uint32_t mtu_bytes);
 };
 
 } // namespace scenario

@@ -2,7 +2,6 @@
 #include "testbench/scenario/remote_storage.h"
 
 #include "abi/nvme/completion.h"
-#include "sw/gpu/gpu.h"
 #include "sw/nvmf/host.h"
 #include "testbench/scenario/sha256.h"
 
@@ -60,17 +59,10 @@ private:
     std::uint32_t length(std::uint64_t number) const {
         return static_cast<std::uint32_t>((used(number) + page_bytes - 1) / page_bytes * page_bytes);
     }
-    std::span<std::byte> bytes(std::uint64_t slot) const {
-        return vram_ ? machine_.vram(vram_->ranges().front().offset + slot * chunk()).first(chunk())
-                     : memory_.bytes().subspan(slot * chunk(), chunk());
-    }
-    void filled(std::uint64_t slot) const {
-        if (vram_ && machine_.filled)
-            machine_.filled(vram_->ranges().front().offset + slot * chunk(), chunk());
-    }
+    std::span<std::byte> bytes(std::uint64_t slot) const { return memory_->bytes(slot * chunk(), chunk()); }
+    void filled(std::uint64_t slot) const { memory_->note_filled(slot * chunk(), chunk()); }
 
     sw::Result<void> open();
-    sw::Result<void> open_buffers();
     sw::Result<void> connect();
     sw::Result<void> transfer(RemotePhase phase, Sha256& digest);
     sw::Result<void> load(std::uint64_t number, Sha256& digest);
@@ -84,56 +76,22 @@ private:
     RemoteReport& report_;
     std::uint64_t slots_;
     std::vector<std::chrono::nanoseconds> begun_; ///< when the command of each slot was submitted
-    std::optional<RemoteHca> hca_;
-    std::optional<sw::gpu::Gpu> gpu_;
-    std::optional<sw::gpu::VramBuffer> vram_;
-    sw::memory::Buffer memory_;
-    std::optional<sw::mlx::MemoryRegion> region_;
+    std::optional<workload::DriveHca> hca_;
+    std::optional<workload::UserMemory> memory_; ///< in VRAM where there is a GPU
     std::unique_ptr<sw::nvmf::Host> host_;
     std::optional<sw::nvme::Namespace> space_;
     std::vector<std::vector<std::uint64_t>> chunk_of_; ///< by queue and identifier
 };
 
 sw::Result<void> RemoteUser::open() {
-    auto hca = RemoteHca::open(machine_, options_.mtu_bytes);
+    auto hca = workload::DriveHca::open(machine_.cards, {.path_mtu = workload::mtu_of(options_.mtu_bytes)});
     if (!hca)
         return std::unexpected(hca.error());
     hca_.emplace(std::move(*hca));
-    return open_buffers();
-}
-
-/// In VRAM where there is a GPU.
-sw::Result<void> RemoteUser::open_buffers() {
-    const auto all = slots_ * chunk();
-    if (machine_.gpu == nullptr) {
-        auto memory = hca_->context->allocate(all);
-        if (!memory)
-            return std::unexpected(memory.error());
-        memory_ = std::move(*memory);
-        auto region = hca_->context->reg_mr(hca_->port.pd, memory_, sw::mlx::all_access);
-        if (!region)
-            return std::unexpected(region.error());
-        region_.emplace(std::move(*region));
-        return {};
-    }
-    auto gpu = sw::gpu::Gpu::open(*machine_.gpu);
-    if (!gpu)
-        return std::unexpected(gpu.error());
-    gpu_.emplace(std::move(*gpu));
-    auto vram = gpu_->allocate(all);
-    if (!vram)
-        return std::unexpected(vram.error());
-    vram_.emplace(std::move(*vram));
-    if (vram_->ranges().size() != 1)
-        return failure(ENOMEM, fmt::format("{}: VRAM is in pieces: none has {} bytes", machine_.name, all));
-    auto handle = gpu_->export_buffer(*vram_);
-    if (!handle)
-        return std::unexpected(handle.error());
-    auto region =
-        hca_->context->reg_vram_mr(hca_->port.pd, std::move(*handle), 0, all, {.access = sw::mlx::all_access});
-    if (!region)
-        return std::unexpected(region.error());
-    region_.emplace(std::move(*region));
+    auto memory = workload::UserMemory::make(machine_.cards, *hca_, slots_ * chunk(), machine_.cards.gpu != nullptr);
+    if (!memory)
+        return std::unexpected(memory.error());
+    memory_.emplace(std::move(*memory));
     return {};
 }
 
@@ -143,7 +101,7 @@ sw::Result<void> RemoteUser::connect() {
         machine_.peer.send_value(RemoteMessage{.kind = RemoteMessage::Kind::connect, .request = request});
         sw::nvmf::ConnectionReply reply;
         if (!machine_.peer.receive_value(reply))
-            return failure(EPIPE, machine_.name + ": the peer has gone");
+            return failure(EPIPE, machine_.cards.name + ": the peer has gone");
         return reply;
     };
     carrier.disconnect = [this](const sw::mlx::Peer& self) {
@@ -152,20 +110,20 @@ sw::Result<void> RemoteUser::connect() {
     auto host = sw::nvmf::Host::connect(hca_->port, std::move(carrier),
                                         {.queues = options_.queues, .entries = options_.queue_depth + 1});
     if (!host)
-        return failure(host.error().code, fmt::format("{}: {}", machine_.name, host.error().what));
+        return failure(host.error().code, fmt::format("{}: {}", machine_.cards.name, host.error().what));
     host_ = std::move(*host);
     const auto numbers = host_->active_namespaces();
     if (!numbers)
         return std::unexpected(numbers.error());
     if (numbers->empty())
-        return failure(ENODEV, machine_.name + ": the target has no namespace");
+        return failure(ENODEV, machine_.cards.name + ": the target has no namespace");
     const auto space = host_->open_namespace(numbers->front());
     if (!space)
         return std::unexpected(space.error());
     space_.emplace(*space);
     if (const auto room = space_->blocks() * space_->block_bytes(); options_.payload.size() > room)
         return failure(ENOSPC, fmt::format("{}: the payload of {} bytes does not fit into a namespace of {}",
-                                           machine_.name, options_.payload.size(), room));
+                                           machine_.cards.name, options_.payload.size(), room));
     for (unsigned i = 0; i < host_->queues(); ++i)
         chunk_of_.emplace_back(host_->queue(i).entries());
     return {};
@@ -185,8 +143,7 @@ sw::Result<void> RemoteUser::submit(RemotePhase phase, std::uint64_t number, sw:
     const auto block = space_->block_bytes();
     const sw::nvme::Blocks blocks{number * chunk() / block, length(number) / block};
     auto command = phase == RemotePhase::write ? space_->write(blocks) : space_->read(blocks);
-    const sw::nvmf::HostData data{region_->iova().value + number % slots_ * chunk(), length(number), region_->lkey(),
-                                  region_->rkey()};
+    const auto data = memory_->data(number % slots_ * chunk(), length(number));
     const auto id = queue.submit(command, data);
     if (!id)
         return std::unexpected(id.error());
@@ -204,8 +161,9 @@ sw::Result<bool> RemoteUser::take(RemotePhase phase, std::vector<bool>& is_done)
         auto& queue = host_->queue(i);
         for (const auto& one : std::span(found).first(queue.poll(found))) {
             if (!one.is_ok())
-                return failure(EIO, fmt::format("{}: the remote drive: {}{}{}", machine_.name, sw::nvme::describe(one),
-                                                queue.is_connected() ? "" : ": ", queue.why()));
+                return failure(EIO,
+                               fmt::format("{}: the remote drive: {}{}{}", machine_.cards.name, sw::nvme::describe(one),
+                                           queue.is_connected() ? "" : ": ", queue.why()));
             const auto number = chunk_of_[i][one.id];
             is_done[number] = true;
             const auto now = queue.transport().now();
@@ -222,7 +180,7 @@ sw::Result<void> RemoteUser::transfer(RemotePhase phase, Sha256& digest) {
     tell_boundary(phase, false);
     std::vector<bool> is_done(chunks());
     std::uint64_t next = 0, finished = 0; // all before that are done
-    auto last = machine_.hca.now();
+    auto last = machine_.cards.hca->now();
     while (finished < chunks()) {
         for (bool has_room = true; has_room && next < chunks() && next < finished + slots_;) {
             has_room = false;
@@ -242,12 +200,12 @@ sw::Result<void> RemoteUser::transfer(RemotePhase phase, Sha256& digest) {
             if (!is_write)
                 digest.add(bytes(finished % slots_).first(used(finished)));
         if (*has_moved)
-            last = machine_.hca.now();
-        else if (machine_.hca.now() - last > patience)
-            return failure(ETIMEDOUT, machine_.name + ": the remote drive does not answer");
+            last = machine_.cards.hca->now();
+        else if (machine_.cards.hca->now() - last > patience)
+            return failure(ETIMEDOUT, machine_.cards.name + ": the remote drive does not answer");
         if (options_.progress)
             options_.progress(is_write ? "write" : "read", bytes_before(finished), options_.payload.size());
-        machine_.hca.relax();
+        machine_.cards.hca->relax();
     }
     if (is_write) {
         auto flush = space_->flush();
@@ -255,7 +213,7 @@ sw::Result<void> RemoteUser::transfer(RemotePhase phase, Sha256& digest) {
         if (!done)
             return std::unexpected(done.error());
         if (!done->is_ok())
-            return failure(EIO, fmt::format("{}: Flush: {}", machine_.name, sw::nvme::describe(*done)));
+            return failure(EIO, fmt::format("{}: Flush: {}", machine_.cards.name, sw::nvme::describe(*done)));
     }
     tell_boundary(phase, true);
     return {};
@@ -276,7 +234,7 @@ void RemoteUser::tell_boundary(RemotePhase phase, bool is_over) {
 sw::Result<void> RemoteUser::close() {
     TRY(host_->shut_down());
     host_.reset();
-    region_.reset();
+    memory_.reset();
     return {};
 }
 

@@ -6,9 +6,7 @@
 #include "platform/topology/platform_module.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/counting.h"
-#include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/remote_storage.h"
-#include "testbench/scenario/roles.h"
 #include "testbench/scenario/runs.h"
 
 #include <fmt/format.h>
@@ -58,7 +56,7 @@ std::expected<TargetBuffers, std::string> find_buffers(const platform::topology:
     const auto own = drive_of(described, target).memory_buffer;
     const auto& asked = config.scenario.through;
     if (asked.empty())
-        return target.gpu ? TargetBuffers::vram : own != 0 ? TargetBuffers::cmb : TargetBuffers::host;
+        return target.gpu ? TargetBuffers::vram : own != 0 ? TargetBuffers::drive : TargetBuffers::host;
     if (target.gpu && asked == described.name_of(*target.gpu))
         return TargetBuffers::vram;
     if (asked == described.hosts[target.hca.host].name)
@@ -71,7 +69,7 @@ std::expected<TargetBuffers, std::string> find_buffers(const platform::topology:
         return std::unexpected(fmt::format("scenario.through = \"{}\", which has memory of {} bytes of its own (its "
                                            "key memory_buffer) for commands of scenario.message = {}",
                                            asked, own, config.scenario.message_bytes));
-    return TargetBuffers::cmb;
+    return TargetBuffers::drive;
 }
 
 /// Whether what is on its way fits into VRAM.
@@ -93,27 +91,12 @@ sw::Result<void> take_part(Platform& platform, const Side& side, bool is_target,
     const auto functions = harness::HostFunctions::open(*platform.machines()[side.hca.host].host);
     if (!functions)
         return std::unexpected(functions.error());
-    std::array<std::unique_ptr<sw::transport::Transport>, 3> opened;
-    const std::array parts{std::optional(side.hca), side.gpu, is_target ? side.drive : std::nullopt};
-    for (std::size_t i = 0; i < parts.size(); ++i)
-        if (parts[i]) {
-            auto function = (*functions)->function(platform.card(*parts[i]).bdf());
-            if (!function)
-                return std::unexpected(function.error());
-            opened[i] = std::move(*function);
-        }
-    RemoteMachine machine{.name = platform.description().hosts[side.hca.host].name,
-                          .gid = address_of(static_cast<unsigned>(platform.card(side.hca).number),
-                                            is_ipv6(platform.description(), side.hca)),
-                          .hca = *opened[0],
-                          .gpu = opened[1].get(),
-                          .drive = opened[2].get(),
-                          .peer = peer};
-    if (side.gpu) {
-        auto& gpu_card = platform.card(*side.gpu);
-        machine.vram = [&](std::uint64_t at) { return gpu_card.vram().bytes().subspan(at); };
-        machine.filled = [&](std::uint64_t at, std::uint64_t bytes) { gpu_card.filled(at, bytes); };
-    }
+    auto cards =
+        workload::DriveMachine::open(platform, **functions, {side.hca, side.gpu, is_target ? side.drive : std::nullopt},
+                                     platform.description().hosts[side.hca.host].name);
+    if (!cards)
+        return std::unexpected(cards.error());
+    const RemoteMachine machine{.cards = std::move(*cards), .peer = peer};
     return is_target ? serve_drive(machine, options, report) : use_remote_drive(machine, options, report);
 }
 
@@ -178,7 +161,7 @@ private:
 std::string place_at(const Description& described, const Side& side, TargetBuffers buffers) {
     switch (buffers) {
     case TargetBuffers::vram: return described.name_of(*side.gpu);
-    case TargetBuffers::cmb: return described.name_of(*side.drive) + " memory";
+    case TargetBuffers::drive: return described.name_of(*side.drive) + " memory";
     default: return described.hosts[side.hca.host].name + " memory";
     }
 }

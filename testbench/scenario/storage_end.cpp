@@ -35,7 +35,7 @@ sw::Result<void> StorageEnd::open() {
 }
 
 sw::Result<void> StorageEnd::open_drive() {
-    auto mapping = DeviceMapping::make(*gpu_, *slots_, machine_.drive, nullptr, "NVMe driver");
+    auto mapping = harness::DeviceMapping::make(*gpu_, *slots_, machine_.drive, nullptr, "NVMe driver");
     if (!mapping)
         return std::unexpected(mapping.error());
     for_drive_.emplace(std::move(*mapping));

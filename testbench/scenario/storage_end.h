@@ -79,7 +79,7 @@ private:
     std::optional<sw::gpu::Gpu> gpu_;
     std::optional<sw::gpu::VramBuffer> slots_;
     // The drive lets go of the slots before they do.
-    std::optional<DeviceMapping> for_drive_;
+    std::optional<harness::DeviceMapping> for_drive_;
     std::unique_ptr<sw::nvme::Controller> drive_;
     std::optional<sw::nvme::Namespace> space_;
     std::unique_ptr<sw::nvme::QueuePair> queue_;

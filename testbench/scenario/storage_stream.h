@@ -6,7 +6,7 @@
 #include "sw/gpu/gpu.h"
 #include "sw/mlx/verbs.h"
 #include "sw/nvme/namespace.h"
-#include "testbench/scenario/device_mapping.h"
+#include "testbench/harness/device_mapping.h"
 #include "testbench/scenario/out_of_band.h"
 #include "testbench/scenario/payload_source.h"
 

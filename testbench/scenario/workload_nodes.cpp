@@ -43,21 +43,19 @@ std::expected<std::vector<std::size_t>, std::string> ranks_of(const Config& conf
     return named;
 }
 
-namespace {
-
-/// In the order of the parts of its host: the first HCA has the first GPU.
-std::optional<PartAt> gpu_of(const Description& described, const PartAt& hca) {
+std::optional<PartAt> part_beside(const Description& described, const PartAt& hca,
+                                  bool (*is_wanted)(const platform::topology::Part& part)) {
     const auto& parts = described.hosts[hca.host].parts;
     const auto number = std::count_if(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(hca.part),
                                       [](const auto& part) { return part.kind == PartKind::hca; });
     std::ptrdiff_t found = 0;
     for (std::size_t part = 0; part < parts.size(); ++part)
-        if (parts[part].kind == PartKind::gpu && found++ == number)
+        if (is_wanted(parts[part]) && found++ == number)
             return PartAt{hca.host, part};
     return std::nullopt;
 }
 
-} // namespace
+bool is_gpu(const platform::topology::Part& part) { return part.kind == PartKind::gpu; }
 
 void add_nodes(const Description& described, const std::vector<std::size_t>& hcas, load::Plan& plan) {
     for (const auto number : hcas) {
@@ -68,7 +66,7 @@ void add_nodes(const Description& described, const std::vector<std::size_t>& hca
 
 std::expected<void, std::string> add_gpus(const Config& config, const Description& described, load::Plan& plan) {
     for (auto& node : plan.nodes) {
-        node.gpu = gpu_of(described, node.hca);
+        node.gpu = part_beside(described, node.hca, is_gpu);
         if (!node.gpu)
             return refuse(config, "traffic.memory",
                           fmt::format("the host of {} has no GPU for it: each HCA needs one", node.name));

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,13 @@ std::expected<std::vector<std::size_t>, std::string> ranks_of(const platform::to
 void add_nodes(const platform::topology::Description& described, const std::vector<std::size_t>& hcas,
                load::Plan& plan);
 
-/// Each node has a GPU of its own: of its host the one that is in the place that the HCA has among those of the host.
+/// Of the host of an HCA the part of a kind that is in the place that the HCA has among those of the host.
+std::optional<platform::topology::PartAt> part_beside(const platform::topology::Description& described,
+                                                      const platform::topology::PartAt& hca,
+                                                      bool (*is_wanted)(const platform::topology::Part& part));
+bool is_gpu(const platform::topology::Part& part);
+
+/// Each node has a GPU of its own, by part_beside().
 std::expected<void, std::string> add_gpus(const platform::topology::Config& config,
                                           const platform::topology::Description& described, load::Plan& plan);
 

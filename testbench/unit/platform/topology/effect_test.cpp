@@ -89,6 +89,14 @@ TEST_CASE("a key that changes nothing is named where it stands, with what it lac
     CHECK(idle("", {"kv.keys=2", "traffic.page=8192", "traffic.memory=vram", "traffic.verify=false",
                     "collective.warm_up=2", "scenario.name=kv"}) ==
           Found{"--set traffic.memory", "--set traffic.verify", "--set collective.warm_up"});
+    for (const std::string name : {"storage", "checkpoint"})
+        CHECK(idle("", {"storage.warm_up=2", "checkpoint.warm_up=2", "traffic.reads=2", "traffic.intervals=7",
+                        "traffic.page=8192", "kv.keys=2", "scenario.name=" + name}) ==
+              Found{name == "storage" ? "--set checkpoint.warm_up" : "--set storage.warm_up", "--set traffic.page",
+                    "--set kv.keys"});
+    CHECK(idle("", {"storage.warm_up=2", "checkpoint.warm_up=2"}) ==
+          Found{"--set storage.warm_up", "--set checkpoint.warm_up"});
+    CHECK(idle("", {"storage.warm_up=2", "scenario.name=storage"}, Work::of_drivers).size() == 2);
     CHECK(idle("", {"collective.warm_up=2", "kv.keys=2", "scenario.name=kv"}, Work::of_drivers).size() == 3);
     CHECK(idle("", {"link.credit_blocks=128", "link.encapsulation=infiniband", "timed=false"}) ==
           Found{"--set link.credit_blocks"});

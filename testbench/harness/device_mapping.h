@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-namespace scenario {
+namespace harness {
 
 class DeviceMapping {
 public:
@@ -28,4 +28,4 @@ private:
     std::uint64_t bus_ = 0;
 };
 
-} // namespace scenario
+} // namespace harness

@@ -1,10 +1,10 @@
-#include "testbench/scenario/device_mapping.h"
+#include "testbench/harness/device_mapping.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 
-namespace scenario {
+namespace harness {
 
 using sw::failure;
 
@@ -41,4 +41,4 @@ sw::Result<DeviceMapping> DeviceMapping::make(const sw::gpu::Gpu& gpu, const sw:
     return made;
 }
 
-} // namespace scenario
+} // namespace harness
