@@ -131,7 +131,7 @@ std::expected<Sizes, std::string> Sizes::read(std::string_view text) {
     return sizes;
 }
 
-std::uint32_t Sizes::draw(Random& random, std::uint64_t number) const {
+std::uint32_t Sizes::draw(Random& random, std::uint64_t number, std::uint32_t unit) const {
     const auto* range = &ranges_[number % ranges_.size()];
     if (total_ != 0) {
         auto left = random.below(total_);
@@ -144,7 +144,8 @@ std::uint32_t Sizes::draw(Random& random, std::uint64_t number) const {
     }
     if (range->least == range->most)
         return range->least;
-    return range->least + static_cast<std::uint32_t>(random.below(std::uint64_t{range->most} - range->least + 1));
+    return range->least +
+           unit * static_cast<std::uint32_t>(random.below((range->most - range->least) / std::uint64_t{unit} + 1));
 }
 
 std::uint32_t Sizes::least() const { return std::ranges::min_element(ranges_, {}, &Range::least)->least; }

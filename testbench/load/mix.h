@@ -52,8 +52,8 @@ public:
     /// evenly between the two of a range. From 1 byte to 1 GiB. The error says what is wrong with the text.
     static std::expected<Sizes, std::string> read(std::string_view text);
 
-    /// Of message `number` of a queue pair.
-    std::uint32_t draw(Random& random, std::uint64_t number) const;
+    /// Of message `number` of a queue pair. In multiples of `unit`, where all ranges are_whole() in these.
+    std::uint32_t draw(Random& random, std::uint64_t number, std::uint32_t unit = 1) const;
     std::uint32_t least() const;
     std::uint32_t most() const;
     /// Whether both ends of each range are multiples of `unit`.

@@ -93,11 +93,8 @@ Fit has_memory(const Config& config, const Description& described, const DriveKe
                std::size_t target) {
     auto& node = plan.load.nodes[plan.users + target];
     const auto& drive = plan.drives[target];
-    if (plan.memory == StorageMemory::vram) {
-        node.gpu = part_beside(described, node.hca, is_gpu);
-        if (!node.gpu)
-            return refuse(config, keys.memory, fmt::format("the host of {} has no GPU for it", node.name));
-    }
+    if (plan.memory == StorageMemory::vram)
+        node.gpu = part_beside(described, node.hca, is_gpu); // where there is none, node_fits() says so
     if (plan.memory != StorageMemory::drive)
         return {};
     const auto& own = drive_of(described, drive);
@@ -222,12 +219,6 @@ std::expected<StoragePlan, std::string> plan_storage(const Config& config) {
     if (const auto done = find_nodes(config, described, storage_keys, plan.how.targets, plan.how.clients, plan.drives);
         !done)
         return Error(done.error());
-    for (const auto& drive : plan.drives.drives)
-        if (const auto& file = drive_of(described, drive).space.namespaces.front().file; !file.empty())
-            return refuse(config, "storage.targets",
-                          fmt::format("{} has its bytes in '{}' (its key file), and blocks that no client has written "
-                                      "are to be zero",
-                                      drive.name, file));
     workload::plan_routes(plan);
     plan.drives.load.operations = load::Operations{.kinds = {"read", "write"},
                                                    .warm_up = plan.how.warm_up * plan.drives.users,

@@ -100,6 +100,15 @@ def buffers_elsewhere_leave_no_payload_in_memory_of_the_targets():
     expect(1.9 < seen["host"] < 2.1, seen)  # from the HCA and to the drive, or back
 
 
+def who_is_not_named_is_a_target_by_its_drive_and_else_a_client():
+    got = storage(*QUICK, "storage.targets=", "storage.clients=")
+    expect(sorted(one["name"] for one in got["flows"]) ==
+           sorted(f"{client}.hca0 -> {target}.hca0" for client in "CDEF" for target in "AB"), got["flows"])
+    got = storage(*QUICK, "storage.targets=B", "storage.clients=")
+    expect(sorted(one["name"] for one in got["flows"]) == [f"{client}.hca0 -> B.hca0" for client in "ACDEF"],
+           got["flows"])
+
+
 def lost_packets_lose_no_block():
     got = storage(*QUICK, "link.loss=0.01", "traffic.ack_timeout=6", "storage.reads=0.5", is_checked=True)
     expect(got["verified"] and got["retries"] > 0, f"{got['retries']} retries")
@@ -108,8 +117,25 @@ def lost_packets_lose_no_block():
 def what_goes_wrong_at_a_drive_or_on_the_way_is_told():
     got = storage(*QUICK, "A.nvme0.faults=read 0..1000", "storage.reads=1", status=1)
     expect("a command of A.nvme0 has ended with" in got["failure"], got["failure"])
+    got = storage(*QUICK, "A.nvme0.faults=silent 0..1000", "storage.reads=1", status=1)
+    expect("nothing was completed for 10 s" in got["failure"], got["failure"])
     got = storage(*QUICK, "link.loss=1", "traffic.ack_timeout=4", "traffic.retry_count=1", status=1)
     expect("hca0: connecting to " in got["failure"], got["failure"])
+
+
+def a_byte_that_nobody_has_written_is_found_with_drive_block_and_offset():
+    """A drive whose file has something in one block, of the part of the second client there."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "disk"
+        content = bytearray(1 << 20)
+        content[70 * BLOCK + 77] = 1
+        file.write_bytes(content)
+        sets = (*QUICK, "A.nvme0.size=1 MiB", "storage.targets=A")
+        got = storage(*sets, f"A.nvme0.file={file}", "storage.reads=1", "storage.pattern=sequential", status=1)
+        expect(got["failure"].startswith("D.hca0: byte 77 of block 70 of A.nvme0 (blocks of 4096 bytes) is not zero"),
+               got["failure"])
+        got = storage(*sets, f"A.nvme0.file={folder}/other", "storage.reads=0.5")
+        expect(got["verified"] and (pathlib.Path(folder) / "other").stat().st_size == 1 << 20, got["failure"])
 
 
 def the_same_seed_does_the_same():
@@ -140,7 +166,6 @@ def what_cannot_be_is_refused_with_its_line():
             (("storage.memory=drive", "A.nvme0.memory_buffer_uses=7"), ("storage.memory", "memory_buffer_uses")),
             (("storage.memory=vram", "A.gpu0.vram=1 MiB", "scenario.queue_depth=9"), ("scenario.queue_depth", "half")),
             (("storage.sizes=1 MiB", "scenario.queue_depth=200"), ("scenario.queue_depth", "half")),
-            (("A.nvme0.file=disk",), ("storage.targets", "A.nvme0", "disk")),
             (("hca.model=simple",), ("storage", "no driver"))):
         refused(run(*setting(sets), config=STORAGE), *words)
     with tempfile.TemporaryDirectory() as folder:
@@ -155,6 +180,9 @@ def what_cannot_be_is_refused_with_its_line():
         refused(run(config=file), "storage.targets", "no host has an HCA and a drive")
         file.write_text(text.replace('    "root0.sw0.gpu0",\n', ""), encoding="utf-8")
         refused(run("--set", "storage.memory=vram", config=file), "storage.memory", "A.hca0", "no GPU")
+        file.write_text(text.replace('["root0.sw0.hca0"]', '["root0.sw0.hca0", "root0.sw0.nvme0"]'), encoding="utf-8")
+        refused(run("--set", "storage.targets=", "--set", "storage.clients=", config=file), "storage.clients",
+                "nobody is left")
         file.write_text(text.replace('"C..F"', '"A..B"', 1), encoding="utf-8")
         refused(run(config=file), "storage.clients", "A.hca0 is a target, too")
 

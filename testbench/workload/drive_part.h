@@ -28,6 +28,7 @@ public:
     std::uint64_t blocks() const { return blocks_.size(); }
     /// No Write is under way there, and for a Write no Read either.
     bool is_free(const BlockRange& range, bool is_write) const;
+    bool has_written(std::uint64_t block) const { return blocks_[block].version != 0; }
     /// A command that is_free() begins. A Write makes new versions.
     void begin(const BlockRange& range, bool is_write);
     void end(const BlockRange& range, bool is_write);

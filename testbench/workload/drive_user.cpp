@@ -157,9 +157,11 @@ void DriveUser::check(std::size_t number, const DrivePart& part, const DriveComm
     if (!wrong)
         return;
     const auto& link = links_[number];
-    shared_.fail(fmt::format("{}: byte {} of block {} of {} (blocks of {} bytes) is not what was last written there",
-                             machine_.name, wrong->offset, link.route->first + wrong->block, name_of(link),
-                             drive_block_bytes));
+    shared_.fail(fmt::format("{}: byte {} of block {} of {} (blocks of {} bytes) is not {}", machine_.name,
+                             wrong->offset, link.route->first + wrong->block, name_of(link), drive_block_bytes,
+                             part.has_written(wrong->block)
+                                 ? "what was last written there"
+                                 : "zero, and nobody has written it; a drive with a file begins with what is there"));
 }
 
 } // namespace workload

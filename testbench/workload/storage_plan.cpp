@@ -20,8 +20,7 @@ void plan_routes(StoragePlan& plan) {
 
 StorageCommand StorageDraw::draw(std::uint64_t blocks) {
     StorageCommand one{.is_write = random_.fraction() >= plan_.how.reads};
-    const auto bytes = plan_.sizes.draw(random_, number_++);
-    one.blocks.count = (bytes + drive_block_bytes - 1) / drive_block_bytes;
+    one.blocks.count = plan_.sizes.draw(random_, number_++, drive_block_bytes) / drive_block_bytes;
     if (plan_.how.pattern == platform::topology::StoragePattern::random) {
         one.blocks.first = random_.below(blocks - one.blocks.count + 1);
         return one;

@@ -18,7 +18,9 @@ constexpr std::uint64_t part_blocks = 64;
 
 StoragePlan plan(double reads, StoragePattern pattern, const char* sizes = "4 KiB, 12 KiB") {
     StoragePlan plan;
-    plan.how = {.reads = reads, .sizes = sizes, .pattern = pattern, .span = part_blocks * drive_block_bytes};
+    plan.how.reads = reads;
+    plan.how.pattern = pattern;
+    plan.how.span = part_blocks * drive_block_bytes;
     plan.sizes = load::Sizes::read(sizes).value();
     plan.drives.users = 3;
     plan.drives.targets = 2;
