@@ -246,7 +246,7 @@ std::string print_result(const scenario::Result& result, const Look& look) {
     if (!result.transfers.empty() || (result.steps.empty() && !result.traffic)) {
         append_transfers(rows, result);
         text += print_table(rows, look.width);
-        if (!result.operations.empty())
+        if (!result.operations.empty() && !result.traffic) // which has them already
             text += "\n" + print_operations(result, look);
     }
 
