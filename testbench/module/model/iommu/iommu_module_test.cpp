@@ -1,5 +1,6 @@
 // A remapping unit in the root complex of a machine: what devices reach through it, and how software sees it.
 #include "model/iommu/iommu_module.h"
+#include "model/tlm/time.h"
 #include "testbench/harness/remapped_machine.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -230,7 +231,7 @@ TEST_CASE("control writes through the unit show at their time, payload at once",
     r.enable();
     const std::array byte{std::byte{7}};
     const auto written = [&](std::uint64_t offset, Purpose purpose) {
-        return r.dma().write(BusAddress{iova + offset}, byte, {}, purpose).done;
+        return r.dma().write(BusAddress{iova + offset}, byte, model::tlm::kernel_now(), purpose).done;
     };
 
     for (const std::uint64_t offset : {0, 8}) { // one by one at first, then on a direct path
