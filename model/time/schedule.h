@@ -5,7 +5,6 @@
 #include "model/port/time.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -16,9 +15,6 @@ namespace model::time {
 /// What becomes of idle time before a booking: open to whoever arrives early enough for it, or lost, as with hardware
 /// that has decided what comes next.
 enum class Gaps : std::uint8_t { usable, lost };
-
-/// Nothing arrives anywhere before this time any more: where the simulation is. Gaps that end before it are forgotten.
-inline port::Time present{};
 
 class Schedule {
 public:
@@ -75,7 +71,6 @@ private:
 
     /// The first gap that has room; count_: there is none.
     std::size_t find(port::Time at, port::Time span) const {
-        assert(at >= present && "work that arrives in the past");
         if (at >= free_) [[likely]]
             return count_;
         // What ends too early for it is of no use, and the gaps are in order. Most of them are long past, and out of
@@ -132,22 +127,18 @@ private:
         open(place) = gap;
         ++count_;
     }
-    /// Makes a place for one more gap; returns how many of the earliest are forgotten for that. Where all are to come,
-    /// the earliest is: that time counts as taken.
+    /// Makes a place for one more gap; returns how many are forgotten for that. It is the earliest: that time counts as
+    /// taken.
     std::size_t make_place() {
         if (count_ != open_.size()) [[likely]]
             return 0;
-        std::size_t past = 0;
-        while (past < count_ && open(past).end <= present)
-            ++past;
-        if (past == 0 && count_ < most) {
+        if (count_ < most) {
             grow();
             return 0;
         }
-        past = std::max<std::size_t>(past, 1);
-        first_ = (first_ + past) & (open_.size() - 1);
-        count_ -= past;
-        return past;
+        first_ = (first_ + 1) % most;
+        --count_;
+        return 1;
     }
     void grow() {
         std::vector<Gap> larger(std::max<std::size_t>(16, open_.size() * 2));

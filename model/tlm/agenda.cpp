@@ -1,6 +1,5 @@
 #include "model/tlm/agenda.h"
 
-#include "model/time/schedule.h"
 #include "model/tlm/time.h"
 
 #include <algorithm>
@@ -119,12 +118,10 @@ void Agenda::call_first() {
         sink(0, last);
 }
 
-void Agenda::go_to(port::Time at) { agenda_time = time::present = at; }
-
 void Agenda::ring() {
     armed_ = port::never;
     kernel_seen = {.is_valid = true, .now = from_sc(sc_core::sc_time_stamp())};
-    go_to(std::max(agenda_time, kernel_seen.now));
+    agenda_time = std::max(agenda_time, kernel_seen.now);
     for (const auto& [event, at_once] : to_be_notified_)
         at_once ? event->notify() : event->notify(sc_core::SC_ZERO_TIME);
     to_be_notified_.clear();
@@ -167,7 +164,7 @@ bool Agenda::goes_ahead() {
     assert(kernel_seen.next == kernel_next() && "what the agenda calls notifies by notify_now() and its like");
     if (kernel_seen.next <= heap_.front().at)
         return false;
-    go_to(heap_.front().at);
+    agenda_time = heap_.front().at;
     return true;
 }
 

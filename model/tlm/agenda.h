@@ -38,7 +38,6 @@ private:
     Agenda();
     void ring();
     void call_first();
-    static void go_to(port::Time at);
     void arm(port::Time at);
     port::Time kernel_next() const;
     /// Goes on to what is due next without the kernel, where that has nothing to do before.

@@ -4,28 +4,10 @@
 #include <cassert>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace model::nvme {
 
 using port::Time;
-
-namespace {
-
-/// Programs are booked when somebody asks what has become of them, at the times at which they began: as long as this
-/// lives, nothing is too late for that.
-class Hindsight {
-public:
-    explicit Hindsight(Time begin) : present_(std::exchange(time::present, std::min(time::present, begin))) {}
-    Hindsight(const Hindsight&) = delete;
-    Hindsight& operator=(const Hindsight&) = delete;
-    ~Hindsight() { time::present = present_; }
-
-private:
-    Time present_;
-};
-
-} // namespace
 
 Dies::Dies(const FlashConfig& config)
     : config_(config), dies_("dies", config.channels * config.dies, config.read), waiting_(dies_.units()) {
@@ -48,7 +30,6 @@ void Dies::program(unsigned die, std::uint32_t page, Time ready) {
 void Dies::begin_program(unsigned die) {
     auto& one = waiting_[die];
     const auto begin = begin_of(die);
-    const Hindsight hindsight(begin);
     const auto page = one.waiting.front().page;
     one.waiting.pop_front();
     auto erased = begin;

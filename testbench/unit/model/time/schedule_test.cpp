@@ -75,26 +75,6 @@ TEST_CASE("as long as all gaps are remembered, the earliest that fits is taken",
     }
 }
 
-TEST_CASE("a schedule that forgets what is over gives what one that remembers all would give", "[unit][time]") {
-    const auto seed = GENERATE(range(1u, 20u));
-    CAPTURE(seed);
-    std::mt19937 random{seed};
-    Schedule schedule;
-    std::vector<bool> is_taken(60'000); // a picosecond each
-
-    for (unsigned now = 0; now < 40'000; now += random() % 40) {
-        present = Time{now}; // nothing arrives earlier from here on
-        const auto at = now + random() % 2000, span = 1 + random() % 30;
-        auto expected = at;
-        for (auto t = at; t < expected + span; ++t)
-            if (is_taken[t])
-                expected = t + 1;
-        REQUIRE(schedule.book(Time{at}, Time{span}) == Time{expected});
-        std::fill_n(is_taken.begin() + static_cast<std::ptrdiff_t>(expected), span, true);
-    }
-    present = {};
-}
-
 TEST_CASE("work that may pause goes on in each gap on its way", "[unit][time]") {
     Schedule schedule;
     schedule.book(10ns, 10ns);

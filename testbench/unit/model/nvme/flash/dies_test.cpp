@@ -3,7 +3,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <map>
-#include <utility>
 
 using namespace std::chrono_literals;
 using model::port::Time;
@@ -51,20 +50,6 @@ TEST_CASE("a read overtakes a program that has not begun, and waits for one that
     CHECK(ends.of.empty());
     CHECK(dies.read(0, 1000, 110us) == 111us + 4096ns + 200us + 50us + 1us);
     CHECK(ends.of.at(7) == 111us + 4096ns + 200us);
-}
-
-TEST_CASE("a program that nobody has asked about for long began when its die was free", "[unit][nvme][time]") {
-    Dies dies(small());
-    Ends ends;
-    dies.set_listener(ends);
-    dies.program(0, 7, 100us);
-    const auto before = std::exchange(model::time::present, 900us);
-
-    dies.begin_programs(1000us);
-
-    CHECK(ends.of.at(7) == 100us + 4096ns + 200us);
-    CHECK(dies.read(2, 1000, 950us) == 1001us);
-    CHECK(std::exchange(model::time::present, before) == 900us);
 }
 
 TEST_CASE("programs of a die keep their order, and each block but the first is erased before its first page",
