@@ -22,7 +22,6 @@ if(HCA_TESTS AND NOT Catch2_FOUND)
     message(FATAL_ERROR
         "Catch2 v3 not found: `./dev test` brings it; by hand, unpack libcatch2-dev (>= 3) into .deps/catch2")
 endif()
-find_package(benchmark QUIET)
 # One simulation in several processes (`hcasim run --ranks`). Where there is no MPI, the program says so when asked.
 pkg_check_modules(MPI IMPORTED_TARGET mpi-c)
 

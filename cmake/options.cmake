@@ -55,6 +55,14 @@ function(hca_precompile target)
     endif()
 endfunction()
 
+# The headers that another library has precompiled, with the same options.
+function(hca_precompile_as target other)
+    get_target_property(there ${other} PRECOMPILE_HEADERS)
+    if(there)
+        target_precompile_headers(${target} REUSE_FROM ${other})
+    endif()
+endfunction()
+
 # Files of a room are compiled together: what they include is read once, and what it needs of templates is made once,
 # which is most of the time to compile one of them. A directory is such a room; of a large one, the files that begin
 # alike. What two files of a room call the same in their unnamed namespaces does not compile then: such names are made

@@ -14,7 +14,6 @@
 namespace model::management {
 
 using Mad = std::span<std::byte, abi::wire::mad_bytes>;
-using ConstMad = std::span<const std::byte, abi::wire::mad_bytes>;
 
 struct Step {
     enum class Kind : std::uint8_t { answer, forward, drop };

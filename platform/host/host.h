@@ -73,7 +73,6 @@ public:
     void set_events(traces::Events switch_events, traces::Events root_complex_events) {
         set_events(std::span(&switch_events, switches_.empty() ? 0 : 1), root_complex_events);
     }
-    std::size_t switch_count() const { return switches_.size(); }
 
     /// Is told who owns which memory; outlives this. nullptr: nobody.
     void set_ownership(observe::ownership::Ownership* ownership) { ownership_ = ownership; }

@@ -21,7 +21,6 @@ public:
     Memory(const std::string& name, const model::pcie::MemoryMap& map);
 
     std::span<std::byte> bytes() const { return memory_.bytes(); }
-    const model::memory::SparseMemory& backing() const { return memory_; }
 
     struct Block {
         std::byte* data;

@@ -30,7 +30,7 @@ constexpr std::uint64_t mailbox_stride = 1024, record_bytes = 8;
 /// What is known of a send queue from its dumps.
 struct SendQueue {
     std::uint64_t begin = ~std::uint64_t{0}, end = 0; ///< addresses in the process that had it
-    std::uint64_t first_line = 0, last_line = 0;
+    std::uint64_t first_line = 0;
     bool is_placed = false; ///< the log has addresses
     bool is_raw = false;
     std::uint64_t ring = 0; ///< of one that is not

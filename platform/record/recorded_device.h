@@ -53,7 +53,6 @@ public:
         if (expected_) [[unlikely]]
             std::exchange(expected_, nullptr)();
     }
-    bool is_expecting() const { return expected_ != nullptr; }
 
 private:
     Journal& journal_;

@@ -23,9 +23,6 @@ void write32(transport::Transport& transport, unsigned bar, std::uint64_t offset
     abi::store<std::uint32_t, E>(bytes.data(), value);
     transport.mmio_write(bar, offset, bytes);
 }
-inline std::uint32_t read_be32(transport::Transport& transport, unsigned bar, std::uint64_t offset) {
-    return read32<abi::Endian::big>(transport, bar, offset);
-}
 inline void write_be32(transport::Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
     write32<abi::Endian::big>(transport, bar, offset, value);
 }
@@ -64,10 +61,6 @@ public:
         write32<L::endian>(*transport_, bar_, base_ + Dword<F>::offset, value);
     }
     /// A register of 64 bits as two dwords, the lower first.
-    template <abi::Name F> std::uint64_t get_qword() const {
-        const std::uint64_t low = read32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset);
-        return low | std::uint64_t{read32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset + 4)} << 32;
-    }
     template <abi::Name F> void set_qword(std::uint64_t value) const {
         write32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset, static_cast<std::uint32_t>(value));
         write32<L::endian>(*transport_, bar_, base_ + Qword<F>::offset + 4, static_cast<std::uint32_t>(value >> 32));

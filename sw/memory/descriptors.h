@@ -24,7 +24,6 @@ public:
     Result<int> duplicate(int descriptor);
     /// EBADF when it is not open. The exporter is told when this was the last reference.
     Result<void> close(int descriptor);
-    std::size_t open_count() const { return buffers_.size(); }
 
 private:
     int limit_;

@@ -57,7 +57,6 @@ public:
     Umem umem() const;
     Part part() const { return part_; }
     bool is_mapped() const { return list_ != nullptr; }
-    bool is_pinned() const { return is_pinned_; }
     bool is_revoked() const { return is_revoked_; }
     Attachment& attachment() { return *attachment_; }
     Reservation& reservation() { return attachment_->buffer()->reservation(); }

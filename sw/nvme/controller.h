@@ -50,7 +50,6 @@ struct MemoryBuffer {
 class Controller {
 public:
     using Command = QueuePair::Command;
-    using IdentifyBlock = abi::Block<abi::nvme::IdentifyController>;
 
     /// Enables the function and the controller. The transport outlives it.
     static Result<std::unique_ptr<Controller>> open(transport::Transport& transport,

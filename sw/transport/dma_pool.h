@@ -42,7 +42,6 @@ public:
     void release(const DmaMemory& memory);
     /// The processor's view of what the device has at [bus, +size); empty when that is no one chunk of ours.
     std::span<std::byte> find(std::uint64_t bus, std::uint64_t size) const;
-    std::size_t chunk_count() const { return chunks_.size(); }
 
 private:
     struct Chunk {

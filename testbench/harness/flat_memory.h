@@ -1,6 +1,7 @@
 // Memory of a test's host, behind a Dma port without a bus.
 #pragma once
 
+#include "model/memory/sparse_memory.h"
 #include "model/port/dma.h"
 #include "testbench/harness/test_ports.h"
 
@@ -8,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
 namespace harness {
 
@@ -16,9 +16,9 @@ namespace harness {
 class FlatMemory final : public model::port::Dma {
 public:
     using DmaResult = model::port::DmaResult;
-    explicit FlatMemory(std::size_t bytes) : bytes_(bytes + page) {}
+    explicit FlatMemory(std::size_t bytes) : memory_("flat memory", bytes + page) {}
     std::byte* at(std::uint64_t address) { return base() + address; }
-    std::size_t size() const { return bytes_.size() - page; }
+    std::size_t size() const { return memory_.size() - page; }
     DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at, model::port::Purpose) override {
         if (!holds(address.value, into.size()))
             return {model::port::DmaStatus::unsupported_request, at};
@@ -44,10 +44,10 @@ private:
     /// Host memory as a kernel hands it out: the processor's addresses are aligned as the bus addresses are.
     static constexpr std::size_t page = 1 << 21;
     std::byte* base() {
-        const auto address = reinterpret_cast<std::uintptr_t>(bytes_.data());
-        return bytes_.data() + (-address & (page - 1));
+        auto* data = memory_.bytes().data();
+        return data + (-reinterpret_cast<std::uintptr_t>(data) & (page - 1));
     }
-    std::vector<std::byte> bytes_;
+    model::memory::SparseMemory memory_; // a host has much more than a test touches
 };
 
 } // namespace harness

@@ -31,7 +31,6 @@ struct SpooledArray {
     std::vector<SpooledPoint> points{};
 
     std::size_t tasks() const { return (points.size() + chunk - 1) / chunk; }
-    std::size_t task_of(std::size_t place) const { return place / chunk; }
 };
 
 struct SpooledResult {

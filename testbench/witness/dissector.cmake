@@ -11,7 +11,7 @@ set(dissector ${CMAKE_SOURCE_DIR}/traces/wireshark)
 function(hca_dissector_test name mode program)
     add_test(NAME "witness: ${name}" COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/witness/dissector.py ${mode}
         $<TARGET_FILE:${program}> ${dissector})
-    set_tests_properties("witness: ${name}" PROPERTIES LABELS witness TIMEOUT 300
+    set_tests_properties("witness: ${name}" PROPERTIES LABELS witness TIMEOUT 300 COST 300
         ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
 endfunction()
 hca_dissector_test("the tables of the dissector are those of abi/ and traces/" tables dissector_tables)

@@ -55,7 +55,6 @@ public:
     };
     /// Of the next byte. Of a compressed file, how far that was read for it: at most 128 KiB from its place.
     Place place();
-    bool is_compressed() const { return is_compressed_; }
 
 private:
     struct Free {

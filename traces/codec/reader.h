@@ -27,7 +27,6 @@ public:
     /// As far as sync blocks have confirmed them. Those behind come from a batch whose digest was not reached.
     std::uint64_t confirmed_records() const { return confirmed_; }
     std::uint64_t blocks() const { return blocks_.count(); }
-    bool is_compressed() const { return frames_.is_compressed(); }
 
 private:
     using Step = Read<bool>; ///< whether it was what the caller waits for

@@ -86,8 +86,6 @@ public:
 
     /// What GL2 holds back, doorbells of other devices among it.
     std::vector<DirtyLine> dirty_lines();
-    /// The line of GL2 with this address, or nullptr; for whoever explains.
-    const cache::Line* gl2_line(Physical address) { return gl2_.peek(address.value); }
     const HostPath& host_path() const { return host_path_; }
     const MemoryConfig& config() const { return config_; }
     Below& below() { return below_; }

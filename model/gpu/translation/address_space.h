@@ -88,7 +88,6 @@ public:
 
     /// The first fault since it was cleared.
     const std::optional<Fault>& fault() const { return fault_; }
-    bool has_more_faults() const { return has_more_faults_; }
     std::uint32_t fault_status() const; ///< abi::gpu::FaultStatus
     void clear_fault() { fault_.reset(), has_more_faults_ = false; }
 

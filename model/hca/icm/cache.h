@@ -47,8 +47,6 @@ public:
         }
         // The entry that was brought in longest ago makes room.
         auto& victim = victims_[set];
-        if (line[victim] == last_)
-            last_ = no_tag;
         const auto at = static_cast<std::uint32_t>(set * ways_ + victim);
         unchain(at);
         line[victim] = tag;

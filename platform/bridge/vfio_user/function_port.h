@@ -76,7 +76,6 @@ public:
     const DoorbellPoller& poller() const { return poller_; }
     /// A client has the pages: somebody has to call poll() again and again.
     bool is_polling() const { return poller_.is_on() && poller_.count() != 0; }
-    bool has_polled_pages() const { return bool(pages_file_); }
     /// Stores to doorbells that came by messages.
     std::uint64_t doorbell_stores() const { return doorbell_stores_; }
     /// Looks at some records, and does what their doorbells ask for. Whether there were any.

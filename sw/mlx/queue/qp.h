@@ -98,7 +98,6 @@ public:
     /// As this driver moved it or last asked; the device may have gone on to SQER or ERR by itself.
     abi::prm::QpState state() const { return state_; }
     std::uint32_t send_blocks() const { return ring_.blocks; }
-    std::uint32_t receive_capacity() const { return receive_count_; }
     std::uint32_t max_inline() const { return options_.max_inline; }
     const QpOptions& options() const { return options_; }
 

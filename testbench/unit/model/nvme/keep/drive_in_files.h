@@ -33,8 +33,10 @@ struct Folder {
         return files;
     }
     static std::string read(const std::string& file) {
-        std::ifstream stream(file, std::ios::binary);
-        return {std::istreambuf_iterator<char>(stream), {}};
+        std::ifstream stream(file, std::ios::binary | std::ios::ate);
+        std::string bytes(stream ? static_cast<std::size_t>(stream.tellg()) : 0, '\0');
+        stream.seekg(0).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        return bytes;
     }
     static void write(const std::string& file, const std::string& bytes) {
         std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
