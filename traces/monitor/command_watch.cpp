@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t inline_bytes = CommandIn::size;
 constexpr std::size_t output_offset = CommandQueueEntry::field<"output">::offset;
-constexpr std::size_t control_offset = 0x200; ///< of a mailbox: what stands behind its data
+constexpr std::size_t control_offset = mailbox_data_bytes; ///< of a mailbox: what stands behind its data
 /// An input of more is no command of any driver; a trace may claim anything.
 constexpr std::size_t most_input = 16 << 20;
 
@@ -70,7 +70,7 @@ void CommandWatch::memory_read(std::uint64_t address, std::span<const std::byte>
         return;
     }
     for (auto& [slot, command] : commands_) {
-        if (address == command.next_in && bytes.size() >= CommandMailbox::size) {
+        if (command.next_in != 0 && address == command.next_in && bytes.size() >= CommandMailbox::size) {
             const ConstView<CommandMailbox> box(bytes);
             const auto data = box.get<"data">();
             const auto count = std::min(command.in_length - command.in.size(), data.size());

@@ -1,0 +1,63 @@
+#include "traces/monitor/command_watch.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+
+using namespace abi::prm;
+using traces::monitor::CommandWatch;
+
+namespace {
+
+constexpr std::uint64_t queue = 0x7000;
+
+/// A watch whose driver has given its first command, of 16 bytes and so many more in mailboxes.
+struct Given {
+    explicit Given(std::uint32_t length, std::uint64_t mailbox = 0) {
+        std::array<std::byte, 8> base{};
+        abi::store<std::uint64_t, abi::Endian::big>(base.data(), queue);
+        watch.register_written(0x10, base);
+        abi::View<CommandQueueEntry> view(std::span<std::byte>(entry.data(), entry.size()));
+        view.set<"type">(command_transport_pcie);
+        view.set<"input_length">(length);
+        view.set<"output_length">(16u);
+        view.set<"input_mailbox">(mailbox);
+        view.set<"owner">(1u);
+        watch.memory_read(queue, entry);
+    }
+    /// The device hands the entry back.
+    std::optional<CommandWatch::Done> finish() {
+        entry[status_own_offset] = std::byte{0};
+        return watch.memory_written(queue, entry);
+    }
+
+    std::array<std::byte, CommandQueueEntry::size> entry{};
+    CommandWatch watch{};
+};
+
+} // namespace
+
+TEST_CASE("a command's input is its entry and the mailboxes that were read for it", "[unit][monitor]") {
+    Given given(16 + 20, 0x9000);
+    std::array<std::byte, CommandMailbox::size> box{};
+    box.fill(std::byte{7});
+    given.watch.memory_read(0x9000, box);
+
+    const auto done = given.finish();
+    REQUIRE(done);
+    REQUIRE(done->in.size() == 36);
+    CHECK(done->in.back() == std::byte{7});
+}
+
+TEST_CASE("what is read at bus address 0 is no mailbox of a command that has none", "[unit][monitor]") {
+    for (const std::uint32_t length : {16u, 8u}) { // a trace may claim fewer bytes than an entry has
+        Given given(length);
+        const std::array<std::byte, CommandMailbox::size> elsewhere{};
+        for (int i = 0; i < 3; ++i)
+            given.watch.memory_read(0, elsewhere);
+
+        const auto done = given.finish();
+        REQUIRE(done);
+        CHECK(done->in.size() == 16);
+    }
+}
