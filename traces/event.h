@@ -221,6 +221,15 @@ struct EventWritten {
         std::tuple{Member{"eqn", &EventWritten::eqn}, Member{"type", &EventWritten::type},
                    Member{"subtype", &EventWritten::subtype}, Member{"number", &EventWritten::number}};
 };
+struct EventLost { ///< the event queue was full; otherwise as EventWritten
+    std::uint32_t eqn;
+    std::uint8_t type, subtype;
+    std::uint32_t number;
+    static constexpr std::string_view name = "EventLost";
+    static constexpr auto members =
+        std::tuple{Member{"eqn", &EventLost::eqn}, Member{"type", &EventLost::type},
+                   Member{"subtype", &EventLost::subtype}, Member{"number", &EventLost::number}};
+};
 struct InterruptRaised {
     std::uint16_t vector;
     static constexpr std::string_view name = "InterruptRaised";
@@ -385,6 +394,6 @@ using Event =
                  CompletionFailed, RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered,
                  StaleAccess, WriteLost, PacketForwarded, FrameDropped, NvmeDoorbellRung, NvmeDoorbellIgnored,
                  NvmeCommandFetched, NvmeCommandRefused, NvmeCommandCompleted, NvmeStateChanged, NvmeFailed,
-                 NvmeNamespaceChanged, NvmeEventReported>;
+                 NvmeNamespaceChanged, NvmeEventReported, EventLost>;
 
 } // namespace traces

@@ -107,6 +107,7 @@ inline constexpr auto reasons = std::to_array<std::string_view>({
     "a lane that has stalled",
     "longer than the MTU of the next link",
     "a group that ends at the first bridge",
+    "the doorbell record does not count this work request",
 });
 
 using Reason = OneOf<reasons>;

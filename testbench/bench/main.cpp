@@ -96,6 +96,7 @@ constexpr std::array rooms{
     "nvme (failed)",
     "nvme (namespace)",
     "nvme (event reported)",
+    "hca/event (lost)",
 };
 static_assert(rooms.size() == bench::event_types);
 

@@ -1,10 +1,13 @@
 #include "testbench/hcasim/trace.h"
 
+#include "testbench/hcasim/console.h"
+#include "testbench/hcasim/status.h"
 #include "testbench/hcasim/trace_check.h"
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
 #include "testbench/hcasim/trace_import.h"
 #include "testbench/hcasim/trace_reduce.h"
+#include "testbench/hcasim/units.h"
 #include "traces/tool/filter.h"
 #include "traces/tool/show.h"
 #include "traces/tool/stats.h"
@@ -80,6 +83,13 @@ void add_filter(CLI::App& command, Filter& filter) {
                [&filter](const Range& range) { filter.first = range.first, filter.last = range.last; });
 }
 
+/// A time that nothing is in is a mistake in one of its ends.
+void check_times(const Filter& filter) {
+    if (filter.until_ps && filter.from_ps >= *filter.until_ps)
+        throw CLI::ValidationError("--until", fmt::format("{} is not later than --from, {}: no record is between them",
+                                                          print_time(*filter.until_ps), print_time(filter.from_ps)));
+}
+
 /// Opens the recording, lets `work` write to standard output, and says how it went.
 template <class Work> int to_standard_output(const std::string& file, Work work) {
     auto source = open_trace(file);
@@ -87,7 +97,11 @@ template <class Work> int to_standard_output(const std::string& file, Work work)
         return end_trace(file, {.complaint = source.error()});
     auto result = TraceResult::standard_output();
     const auto outcome = work(**source, result);
-    return end_trace(file, outcome, result);
+    const auto how = end_trace(file, outcome, result);
+    // Who asks for what is not there would take silence for an answer.
+    if (how == status::good && outcome.told == 0u && outcome.records != 0)
+        refuse(fmt::format("{}: no record is meant, of {} that were read", file, print_count(outcome.records)));
+    return how;
 }
 
 void add_show(CLI::App& trace, TraceJob& job) {
@@ -102,6 +116,7 @@ void add_show(CLI::App& trace, TraceJob& job) {
     // As a text, so that whoever wants some of the fields is told what there is.
     auto* fields = command.add_flag("--fields", options->fields, "Each structure field by field below its record");
     command.callback([&job, options, fields] {
+        check_times(options->show.filter);
         options->show.fields = fields->count() != 0;
         if (options->show.fields && options->fields != "true") {
             const auto kinds = parse_kinds(options->fields);
@@ -147,6 +162,7 @@ void add_stats(CLI::App& trace, TraceJob& job) {
                                       options->file);
     add_filter(command, options->filter);
     command.callback([&job, options] {
+        check_times(options->filter);
         job.run = [options] {
             return to_standard_output(
                 options->file, [&](auto& source, auto& result) { return stats(source, options->filter, result); });

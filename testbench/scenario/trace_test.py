@@ -55,6 +55,21 @@ def shows_what_was_asked_for():
     expect("--fields" in refused and '"cqe64" is no kind' in refused and "doorbell-record" in refused, refused)
 
 
+def says_when_nothing_is_meant():
+    path = recording()
+    count = len(trace("show", path).stdout.splitlines())
+    for command, wanted in (("show", ("--qp", "0x999")), ("show", ("--from", "5s")), ("stats", ("--cq", "0x999"))):
+        ran = trace(command, path, *wanted)
+        expect(ran.stderr == f"hcasim: {path}: no record is meant, of {count:,} that were read\n", ran.stderr)
+    for words in ((), ("--from", "1ns"), ("--kind", "cqe")):
+        expect(trace("show", path, *words).stderr == "", words)
+    for command in "show", "stats":
+        for begin, end in (("300us", "200us"), ("300us", "300us")):
+            ran = trace(command, path, "--from", begin, "--until", end, status=REFUSED)
+            expect(ran.stdout == "" and ran.stderr.count("\n") == 1 and "--until" in ran.stderr and
+                   "--from, 300 us" in ran.stderr, ran.stderr)
+
+
 def says_why():
     path = recording()
     lines = trace("show", path).stdout.splitlines()
@@ -116,6 +131,19 @@ def finds_where_two_part():
     expect("  B has no more" in ran.stdout and "what changed" in ran.stdout, ran.stdout)
     expect("cut.pcapng: truncated" in ran.stderr, ran.stderr)
     trace("diff", path, SCRATCH / "nothing", status=REFUSED)
+
+
+def times_that_are_ignored_are_no_difference():
+    runs = []
+    for name, latency in (("one", "40 ns"), ("other", "300 ns")):
+        runs.append(SCRATCH / f"{name}.pcapng")
+        subprocess.run([PROGRAM, "run", SOURCE / "platform/configs/gpudirect.toml", "--payload", SOURCE / "LICENSE",
+                        "--set", f"hca.wqe_latency_ns={latency}", "--record", runs[-1]], check=True,
+                       capture_output=True, timeout=250)
+    told = trace("diff", *runs, status=1).stdout
+    expect("is not the same" in told and "    time: " in told, told)
+    told = trace("diff", *runs, "--ignore-times").stdout
+    expect("is not the same" not in told and "events of A.hca: the same" in told, told)
 
 
 def a_port_becomes_a_capture_of_one_interface():

@@ -16,10 +16,11 @@ using namespace codec;
 
 namespace {
 
-/// What the first pass knows of a trace. `tally` refers to `head`.
+/// What the first pass knows of a trace. `of` and `tally` refer to `head`.
 struct Survey {
     Head head{};
-    std::vector<Stream> streams{};
+    std::optional<Streams> of{};
+    std::vector<Stream> streams{}; ///< by the numbers that `of` gives
     std::optional<Tally> tally{};
     Outcome outcome{};
 };
@@ -44,12 +45,13 @@ void survey(const OpenTrace& open, bool has_times, Survey& into) {
         open,
         [&](const Head& head) {
             into.head = head;
-            into.streams.resize(head.interfaces.size());
+            into.of.emplace(into.head, has_times);
+            into.streams.resize(into.of->count());
             into.tally.emplace(into.head);
             prints.emplace(into.head, has_times);
         },
         [&](const Record& record, const Seen& seen) {
-            into.streams[record.interface].add(prints->of(record));
+            into.streams[into.of->of(record)].add(prints->of(record, seen));
             into.tally->add(record, seen);
             return true;
         });
@@ -62,54 +64,60 @@ struct Place {
     std::uint64_t index = 0;                        ///< of the record in the stream, from 0
     std::array<std::vector<Print>, 2> prints{};     ///< of the chunk's records
     std::array<std::optional<Quoted>, 2> records{}; ///< what stands there, if anything does
-    std::optional<std::uint32_t> interface(std::size_t side) const { return side == 0 ? pair->a : pair->b; }
+    std::optional<std::uint32_t> stream(std::size_t side) const { return side == 0 ? pair->a : pair->b; }
 };
 using Places = std::vector<Place>;
 
-/// The places of one trace by interface.
-std::map<std::uint32_t, Place*> by_interface(Places& places, std::size_t side) {
+/// The places of one trace by stream.
+std::map<std::uint32_t, Place*> by_stream(Places& places, std::size_t side) {
     std::map<std::uint32_t, Place*> found;
     for (auto& place : places)
-        if (const auto interface = place.interface(side))
-            found.emplace(*interface, &place);
+        if (const auto stream = place.stream(side))
+            found.emplace(*stream, &place);
     return found;
 }
 
 /// Fills in the records' prints of the first chunk that is not the same, and then the first record.
 void narrow(const OpenTrace& open, std::size_t side, bool has_times, Places& places) {
-    const auto wanted = by_interface(places, side);
-    std::vector<std::uint64_t> seen;
+    const auto wanted = by_stream(places, side);
+    std::vector<std::uint64_t> counts;
+    std::optional<Streams> streams;
     std::optional<Fingerprints> prints;
     pass(
         open,
         [&](const Head& head) {
-            seen.resize(head.interfaces.size());
+            streams.emplace(head, has_times);
+            counts.resize(streams->count());
             prints.emplace(head, has_times);
         },
-        [&](const Record& record, const Seen&) {
-            const auto index = seen[record.interface]++;
-            if (const auto found = wanted.find(record.interface);
+        [&](const Record& record, const Seen& seen) {
+            const auto stream = streams->of(record);
+            const auto index = counts[stream]++;
+            if (const auto found = wanted.find(stream);
                 found != wanted.end() && index / Stream::chunk == found->second->chunk)
-                found->second->prints[side].push_back(prints->of(record));
+                found->second->prints[side].push_back(prints->of(record, seen));
             return true;
         });
 }
 
-void quote(const OpenTrace& open, std::size_t side, Places& places) {
-    const auto wanted = by_interface(places, side);
+void quote(const OpenTrace& open, std::size_t side, bool has_times, Places& places) {
+    const auto wanted = by_stream(places, side);
     std::vector<std::uint64_t> seen;
+    std::optional<Streams> streams;
     const Head* of = nullptr;
     pass(
         open,
         [&](const Head& head) {
-            seen.resize(head.interfaces.size());
+            streams.emplace(head, has_times);
+            seen.resize(streams->count());
             of = &head;
         },
         [&](const Record& record, const Seen& what) {
-            const auto found = wanted.find(record.interface);
-            if (found != wanted.end() && seen[record.interface] == found->second->index)
+            const auto stream = streams->of(record);
+            const auto found = wanted.find(stream);
+            if (found != wanted.end() && seen[stream] == found->second->index)
                 found->second->records[side] = quote(record, what, *of);
-            ++seen[record.interface];
+            ++seen[stream];
             return true;
         });
 }
@@ -123,8 +131,8 @@ std::int64_t time_of(const Place& place) {
     return earliest;
 }
 
-std::uint64_t count_of(const Survey& survey, std::optional<std::uint32_t> interface) {
-    return interface ? survey.streams[*interface].count() : 0;
+std::uint64_t count_of(const Survey& survey, std::optional<std::uint32_t> stream) {
+    return stream ? survey.streams[*stream].count() : 0;
 }
 
 void tell(const Place& place, const std::array<Survey, 2>& surveys, bool has_times, Output& output) {
@@ -153,7 +161,7 @@ DiffOutcome diff(const std::array<OpenTrace, 2>& traces, const DiffOptions& opti
             return outcome;
     }
     const auto& [a, b] = surveys;
-    const auto pairs = pair_streams(a.head, b.head);
+    const auto pairs = pair_streams(*a.of, *b.of);
     Places places;
     std::vector<const StreamPair*> same;
     const Stream nothing;
@@ -162,7 +170,7 @@ DiffOutcome diff(const std::array<OpenTrace, 2>& traces, const DiffOptions& opti
             Stream::first_difference(pair.a ? a.streams[*pair.a] : nothing, pair.b ? b.streams[*pair.b] : nothing);
         if (chunk)
             places.push_back({.pair = &pair, .chunk = *chunk});
-        else
+        else if (!pair.is_part || count_of(a, pair.a) != 0)
             same.push_back(&pair);
     }
     if (!places.empty()) {
@@ -173,7 +181,7 @@ DiffOutcome diff(const std::array<OpenTrace, 2>& traces, const DiffOptions& opti
                           static_cast<std::uint64_t>(std::ranges::mismatch(place.prints[0], place.prints[1]).in1 -
                                                      place.prints[0].begin());
         for (std::size_t side = 0; side < 2; ++side)
-            quote(traces[side], side, places);
+            quote(traces[side], side, has_times, places);
         std::ranges::stable_sort(places, {}, time_of);
     }
     Output output(destination);

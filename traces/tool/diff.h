@@ -1,5 +1,6 @@
 // `trace diff A B`: where two traces part, stream by stream, and what there is more or less of. A stream is what passed
-// one interface; how streams mix is free. Reads each trace up to three times, and keeps 8 bytes of 1,024 records.
+// one interface, and where times are ignored what one component says; how streams mix is free. Reads each trace up to
+// three times, and keeps 8 bytes of 1,024 records.
 #pragma once
 
 #include "traces/tool/why.h"

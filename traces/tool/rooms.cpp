@@ -22,7 +22,7 @@ constexpr std::array rooms{
     Room{"packets", is_any<PacketSent, PacketReceived, PacketDropped, FrameDropped>},
     Room{"requester and responder", is_any<Accepted, Duplicate, Naked, Acknowledged, Retried>},
     Room{"completions", is_any<CompletionWritten, CompletionOverrun, CompletionFailed>},
-    Room{"events and interrupts", is_any<EventWritten, InterruptRaised>},
+    Room{"events and interrupts", is_any<EventWritten, EventLost, InterruptRaised>},
     Room{"commands", is_any<CommandExecuted, CommandInput>},
     Room{"remapping and paging",
          is_any<RemappingFault, InvalidationStopped, RequestBlocked, PageFaulted, PageFaultAnswered>},

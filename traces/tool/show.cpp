@@ -12,8 +12,10 @@ Outcome show(codec::Source& trace, const ShowOptions& options, codec::Destinatio
         return finish(reader, opened.error(), output);
     if (const auto named = has_name(reader.head(), options.filter.function); !named)
         return {.complaint = "--function: " + named.error()};
+    std::uint64_t told = 0;
     auto fault = walk(reader, [&](const codec::Record& record, const Seen& seen, const Decoder&) {
         if (options.filter.passes(record, seen, reader.head())) {
+            ++told;
             output.line(line_of(record, seen, reader.head()));
             if (options.fields)
                 for (const auto& fields : fields_of(seen))
@@ -21,7 +23,9 @@ Outcome show(codec::Source& trace, const ShowOptions& options, codec::Destinatio
         }
         return output.is_good() && !options.filter.is_over(record);
     });
-    return finish(reader, std::move(fault), output);
+    auto outcome = finish(reader, std::move(fault), output);
+    outcome.told = told;
+    return outcome;
 }
 
 } // namespace traces::tool

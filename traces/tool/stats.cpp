@@ -64,7 +64,9 @@ Outcome stats(Source& trace, const Filter& filter, Destination& destination) {
         return !filter.is_over(record);
     });
     print(tally, output);
-    return finish(reader, std::move(fault), output);
+    auto outcome = finish(reader, std::move(fault), output);
+    outcome.told = tally.all().count;
+    return outcome;
 }
 
 } // namespace traces::tool

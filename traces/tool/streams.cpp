@@ -1,7 +1,9 @@
 #include "traces/tool/streams.h"
 
 #include "abi/layout.h"
+#include "abi/prm/cqe.h"
 #include "traces/codec/layouts.h"
+#include "traces/codec/signal.h"
 
 #include <algorithm>
 #include <array>
@@ -23,9 +25,22 @@ Print print_of(std::span<const std::byte> bytes) {
     return abi::load<std::uint64_t, abi::Endian::big>(digest.data());
 }
 
+/// Whether the value of a signal is a time.
+bool is_time(Signal signal) {
+    switch (signal) {
+    case Signal::wake_at:
+    case Signal::time:
+    case Signal::written:
+    case Signal::no_answer:
+    case Signal::sent:
+    case Signal::cannot_read: return true;
+    default: return false;
+    }
+}
+
 } // namespace
 
-Print Fingerprints::of(const Record& record) {
+Print Fingerprints::of(const Record& record, const Seen& seen) {
     bytes_.clear();
     put(bytes_, static_cast<std::uint64_t>(record.mark.kind) | static_cast<std::uint64_t>(record.mark.direction) << 8 |
                     std::uint64_t{record.mark.flags & ~by_reference & 0xffu} << 16);
@@ -45,7 +60,27 @@ Print Fingerprints::of(const Record& record) {
     }
     bytes_.insert(bytes_.end(), head.begin(), head.end());
     bytes_.insert(bytes_.end(), record.payload.begin(), record.payload.end());
+    if (!has_times_)
+        leave_out_times(record, seen);
     return print_of(bytes_);
+}
+
+/// `bytes_` ends with the record's head and payload.
+void Fingerprints::leave_out_times(const Record& record, const Seen& seen) {
+    const auto payload = std::span(bytes_).last(record.payload.size());
+    if (record.mark.kind == RecordKind::signal && record.head.size() == SignalRecord::size) {
+        const auto head = std::span(bytes_).last(record.payload.size() + SignalRecord::size);
+        const abi::View<SignalRecord> signal(head.first(SignalRecord::size));
+        if (is_time(static_cast<Signal>(signal.get<"code">())))
+            signal.set<"value">(0);
+    }
+    for (const auto& item : seen.items) {
+        if (item.what != What::cqe || item.layout != &abi::layout_info<abi::prm::Cqe64>)
+            continue;
+        // The signature closes the entry with its timestamp.
+        const auto at = static_cast<std::size_t>(item.bytes.data() - record.payload.data());
+        abi::View<abi::prm::Cqe64>(payload.subspan(at, item.bytes.size())).set<"timestamp">(0).set<"signature">(0);
+    }
 }
 
 void Stream::add(Print print) {
@@ -61,21 +96,37 @@ std::optional<std::uint64_t> Stream::first_difference(const Stream& a, const Str
     return static_cast<std::uint64_t>(std::ranges::mismatch(a.chunks_, b.chunks_).in1 - a.chunks_.begin());
 }
 
-std::vector<StreamPair> pair_streams(const Head& a, const Head& b) {
+std::uint32_t Streams::of(const Record& record) const {
+    if (has_times_ || record.mark.kind != RecordKind::event || record.head.size() < EventHead::size)
+        return record.interface;
+    const std::size_t source = abi::ConstView<EventHead>(record.head).get<"source">();
+    return source < head_.names.size() ? static_cast<std::uint32_t>(head_.interfaces.size() + source)
+                                       : record.interface;
+}
+
+std::string Streams::name(std::uint32_t stream) const {
+    const auto interfaces = head_.interfaces.size();
+    return stream < interfaces ? head_.interfaces[stream].name : "events of " + head_.names[stream - interfaces];
+}
+
+bool Streams::is_part(std::uint32_t stream) const {
+    return !has_times_ && (stream >= head_.interfaces.size() || head_.interfaces[stream].kind == InterfaceKind::events);
+}
+
+std::vector<StreamPair> pair_streams(const Streams& a, const Streams& b) {
     std::vector<StreamPair> pairs;
-    // Nobody forbids two interfaces of one name: then the first is that of the first.
+    // Nobody forbids two streams of one name: then the first is that of the first.
     std::multimap<std::string, std::size_t> waiting;
-    for (std::uint32_t i = 0; i < a.interfaces.size(); ++i) {
-        waiting.emplace(a.interfaces[i].name, pairs.size());
-        pairs.push_back({.name = a.interfaces[i].name, .a = i});
+    for (std::uint32_t i = 0; i < a.count(); ++i) {
+        waiting.emplace(a.name(i), pairs.size());
+        pairs.push_back({.name = a.name(i), .is_part = a.is_part(i), .a = i});
     }
-    for (std::uint32_t i = 0; i < b.interfaces.size(); ++i) {
-        if (const auto found = waiting.lower_bound(b.interfaces[i].name);
-            found != waiting.end() && found->first == b.interfaces[i].name) {
+    for (std::uint32_t i = 0; i < b.count(); ++i) {
+        if (const auto found = waiting.lower_bound(b.name(i)); found != waiting.end() && found->first == b.name(i)) {
             pairs[found->second].b = i;
             waiting.erase(found);
         } else {
-            pairs.push_back({.name = b.interfaces[i].name, .b = i});
+            pairs.push_back({.name = b.name(i), .is_part = b.is_part(i), .b = i});
         }
     }
     return pairs;

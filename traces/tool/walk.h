@@ -19,6 +19,7 @@ struct Outcome {
     bool is_output_lost = false;         ///< the complaint is that the output could not be written
     std::uint64_t records = 0;           ///< that were read
     std::uint64_t confirmed = 0;         ///< of them, those that a digest behind them has confirmed
+    std::optional<std::uint64_t> told{}; ///< of them, those that a filter has let pass, where there is one
 
     bool is_good() const { return !fault && complaint.empty(); }
     /// For a person; empty if it is good.

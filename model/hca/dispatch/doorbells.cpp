@@ -44,9 +44,15 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
     const auto posted = static_cast<std::uint16_t>(producer - r.sends.completed);
     if (posted > qp->sq_size() || posted < static_cast<std::uint16_t>(r.sends.producer - r.sends.completed))
         return failure_.enter_error(*qp, abi::prm::EventType::wq_catastrophic_error, at);
+    // A doorbell behind which the record has not moved, and which names a WQE that is not counted, leads to nothing.
+    const auto uncounted = static_cast<std::uint16_t>(rung.producer - producer);
+    const bool is_uncounted =
+        producer == r.sends.producer && rung.wqe_bytes != 0 && uncounted != 0 && uncounted <= qp->sq_size() - posted;
     r.sends.producer = producer;
     if (qp->state == QpState::err || qp->state == QpState::sqer)
         return failure_.flush_sends(*qp, at);
+    if (is_uncounted)
+        ignore(report_, number, uar, "the doorbell record does not count this work request", at);
     r.sends.announced = rung.producer;
     r.sends.doorbell_at = known_at;
     r.sends.record_at = at;

@@ -45,6 +45,7 @@ bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::p
     if (!eq.attributes.overrun_ignore && ((eq.producer - eq.consumer) & index_mask) >= eq.size()) {
         // PRM "EQ": software sizes the ring so that this cannot happen; the queue stops rather than overwrite events.
         eq.state = State::overflow;
+        events_.emit(at, traces::EventLost{eq.number.value, static_cast<std::uint8_t>(type), subtype, number});
         return false;
     }
     const bool owner = (eq.producer >> eq.attributes.log_size & 1) != 0;

@@ -1,10 +1,7 @@
 #include "platform/observe/diagnostics/explain.h"
 
-#include "abi/layout.h"
-#include "abi/print.h"
 #include "abi/prm/qp.h"
 #include "abi/prm/wqe.h"
-#include "firmware/command_table.h"
 
 #include <fmt/format.h>
 
@@ -148,6 +145,18 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Com
                        dma, overrun});
 }
 
+void Explain::take(const traces::Stamp& stamp, Device&, const traces::EventLost& event) {
+    constexpr Explanation full{
+        "an event queue has a free entry for each event: software frees them with the consumer index", "PRM \"EQ\"",
+        "the consumer index is not written to the event queue's doorbell after polling, or the queue has fewer entries "
+        "than events come between two polls (log_eq_size)"};
+    const auto what = name(static_cast<EventType>(event.type));
+    out_.print(stamp, {fmt::format("event queue {:#x} is full: an event is lost", event.eqn),
+                       fmt::format("type {:#x}{}, number {:#x}", event.type,
+                                   what.empty() ? std::string{} : fmt::format(" ({})", what), event.number),
+                       full});
+}
+
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::QueueStateChanged& event) {
     const auto is_failed = [](std::uint8_t state) {
         return static_cast<QpState>(state) == QpState::err || static_cast<QpState>(state) == QpState::sqer;
@@ -157,6 +166,10 @@ void Explain::take(const traces::Stamp& stamp, Device& device, const traces::Que
             out_.print_flushed(stamp.source, event.qpn, later->second);
             in_error_.erase(later);
         }
+    // Its number was another one's before: what that had gone through is no cause here.
+    const auto to = static_cast<QpState>(event.to);
+    if ((to == QpState::rst || to == QpState::init) && device.retried && device.retried->qpn == event.qpn)
+        device.retried.reset();
     if (!is_failed(event.to))
         return;
     auto& incident = open(stamp, device, event.qpn);
@@ -173,14 +186,6 @@ void Explain::take(const traces::Stamp&, Device& device, const traces::Retried& 
 void Explain::take(const traces::Stamp&, Device& device, const traces::EventWritten& event) {
     if (explain(static_cast<EventType>(event.type)) != nullptr)
         device.asynchronous = event;
-}
-
-void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DoorbellIgnored& event) {
-    if (event.reason == traces::harmless)
-        return;
-    out_.print(stamp, {fmt::format("doorbell of {:#x} on UAR page {:#x} ignored: {}", event.number, event.uar,
-                                   event.reason.text()),
-                       take_dma(device), or_none(explain_doorbell(event.reason))});
 }
 
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::PacketDropped& event) {
@@ -214,52 +219,11 @@ void Explain::fail_dma(const traces::Stamp& stamp, Device& device, std::string_v
         fmt::format("DMA {} of {} bytes at bus address {:#x}: {}", what, length, address, name_of(device.dma_status));
 }
 
-void Explain::take(const traces::Stamp&, Device& device, const traces::CommandInput& event) {
-    constexpr std::size_t piece = 16;
-    if (event.offset + piece > device.input.size())
-        return;
-    auto* const p = device.input.data() + event.offset;
-    abi::store<std::uint64_t, abi::Endian::big>(p, event.first);
-    abi::store<std::uint64_t, abi::Endian::big>(p + sizeof event.first, event.second);
-    device.input_bytes = std::max(device.input_bytes, event.offset + piece);
-}
-
-void Explain::take(const traces::Stamp& stamp, Device& device, const traces::CommandExecuted& event) {
-    // A queue pair that the driver itself brings into the error state is no failure.
-    std::erase_if(incidents_, [&](const Incident& i) {
-        return event.status == 0 && event.opcode == static_cast<std::uint16_t>(abi::prm::Opcode::qp_2err) &&
-               i.stamp.source == stamp.source && i.state && !i.failed && !i.naked && !i.key_change;
-    });
-    auto input = std::span<const std::byte>(device.input).first(device.input_bytes);
-    if (event.status != 0) {
-        const auto* refusal = firmware::find_refusal(event.syndrome);
-        const auto* command = firmware::find_command(static_cast<abi::prm::Opcode>(event.opcode));
-        Paragraph paragraph{
-            fmt::format("command {} (opcode {:#x}, op_mod {:#x}) refused: status {:#x} ({}), syndrome {:#x}",
-                        event.command.empty() ? "without a name" : event.command, event.opcode, event.op_mod,
-                        event.status, name(static_cast<abi::prm::Status>(event.status)), event.syndrome),
-            {},
-            refusal ? explain(*refusal) : or_none(explain(static_cast<abi::prm::DeliveryStatus>(event.delivery)))};
-        if (command != nullptr && command->input->size <= device.input.size() && !input.empty())
-            abi::print(paragraph.decoded, *command->input, device.input, abi::PrintForm::line, abi::PrintZeros::no);
-        else if (!input.empty())
-            abi::print(paragraph.decoded, abi::layout_info<abi::prm::CommandIn>, device.input, abi::PrintForm::line,
-                       abi::PrintZeros::no);
-        if (refusal == nullptr)
-            add(paragraph.decoded, take_dma(device));
-        if (paragraph.text.rule.empty())
-            paragraph.text.rule = event.why;
-        go_on(stamp, device);
-        out_.print(stamp, paragraph);
-    } else {
-        go_on(stamp, device);
-    }
-    std::fill_n(device.input.begin(), device.input_bytes, std::byte{});
-    device.input_bytes = 0;
-}
-
 // --- what belongs together ---
-void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DoorbellRung&) { go_on(stamp, device); }
+void Explain::take(const traces::Stamp& stamp, Device& device, const traces::DoorbellRung& event) {
+    device.rung = event;
+    go_on(stamp, device);
+}
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::WqeFetched&) { go_on(stamp, device); }
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::PacketReceived&) { go_on(stamp, device); }
 
@@ -272,6 +236,26 @@ void Explain::go_on(const traces::Stamp& stamp, Device& device) {
     const auto last = std::ranges::find(incidents_.rbegin(), incidents_.rend(), stamp.source,
                                         [](const Incident& i) { return i.stamp.source; });
     close(static_cast<std::size_t>(incidents_.rend() - last));
+}
+
+/// Another driver, or the same one after a reset: what repeats is its own, and numbers are those of other objects.
+void Explain::begin_anew(const traces::Stamp& stamp, Device& device) {
+    go_on(stamp, device);
+    print_dma(device);
+    for (const auto& refusal : device.refusals)
+        print(refusal);
+    device.refusals.clear();
+    device.retried.reset();
+    device.asynchronous = {};
+    const auto whole = sources_.whole(stamp.source);
+    std::erase_if(in_error_, [&](const auto& entry) {
+        const auto& [source, qpn] = entry.first;
+        if (sources_.whole(source) != whole)
+            return false;
+        out_.print_flushed(source, qpn, entry.second);
+        return true;
+    });
+    out_.print_counts_of(whole);
 }
 
 void Explain::close(std::size_t count) {

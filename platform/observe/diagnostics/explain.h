@@ -2,7 +2,8 @@
 // completion, NAK, queue pair in error, refused key, ignored doorbell, dropped packet, failed DMA, remapping fault,
 // request that a port blocks, access by a stale mapping, and each command and doorbell that an NVMe controller refuses
 // or fails of, with the object, the decoded input, the rule, its chapter and the likely cause (explanations.h). Reads
-// events only. What belongs together is one paragraph; what repeats is counted.
+// events only. What belongs together is one paragraph; what repeats is counted, of each driver that
+// begins with the device anew.
 #pragma once
 
 #include "platform/observe/diagnostics/paragraphs.h"
@@ -61,6 +62,7 @@ private:
         model::port::DmaStatus dma_status{};
         std::optional<traces::Retried> retried;
         traces::EventWritten asynchronous{};
+        traces::DoorbellRung rung{};         ///< the last one
         std::array<std::byte, 1024> input{}; ///< of the command that is refused next
         std::size_t input_bytes = 0;
     };
@@ -72,6 +74,7 @@ private:
     void take(const traces::Stamp& stamp, Device& device, const traces::CompletionFailed& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::CompletionWritten& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::CompletionOverrun& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::EventLost& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::QueueStateChanged& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::Retried& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::EventWritten& event);
@@ -90,6 +93,7 @@ private:
     void take(const traces::Stamp& stamp, Device& device, const traces::WriteLost& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::NvmeCommandRefused& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::NvmeDoorbellIgnored& event);
+    void take(const traces::Stamp& stamp, Device& device, const traces::NvmeStateChanged& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::NvmeFailed& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::DoorbellRung& event);
     void take(const traces::Stamp& stamp, Device& device, const traces::WqeFetched& event);
@@ -99,6 +103,7 @@ private:
     void print_rest();
     std::string take_dma(Device& device);
     void go_on(const traces::Stamp& stamp, Device& device);
+    void begin_anew(const traces::Stamp& stamp, Device& device);
     Incident* find(std::uint16_t source, std::uint32_t qpn);
     Incident& open(const traces::Stamp& stamp, const Device& device, std::uint32_t qpn);
     void fail_dma(const traces::Stamp& stamp, Device& device, std::string_view what, std::uint64_t address,

@@ -122,6 +122,12 @@ void Explain::take(const traces::Stamp& stamp, Device&, const traces::NvmeDoorbe
                        or_none(explain(event.reason))});
 }
 
+void Explain::take(const traces::Stamp& stamp, Device& device, const traces::NvmeStateChanged& event) {
+    constexpr traces::ControllerState enabled = "enabled";
+    if (event.state == enabled)
+        begin_anew(stamp, device);
+}
+
 void Explain::take(const traces::Stamp& stamp, Device& device, const traces::NvmeFailed& event) {
     constexpr traces::ControllerFailure configuration = "it was enabled with what it does not support";
     auto decoded = event.reason == configuration ? fmt::format("CC {:#010x}", event.address)

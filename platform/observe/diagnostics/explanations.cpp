@@ -156,7 +156,8 @@ constexpr auto syndromes = std::to_array<SyndromeRow>({
             "the bus refused the receive buffer"}},
     {CqeSyndrome::remote_inval_req_err, "IBV_WC_REM_INV_REQ_ERR", {"the responder finds the request valid for its "
         "queue pair", "IBA 9.7.4.1, 9.9.3, 11.6.2", "the SEND is longer than the peer's receive, the peer's "
-        "qp_access_flags lack the operation, or more READs are outstanding than its max_dest_rd_atomic"}},
+        "qp_access_flags lack the operation, the two sides have different path MTUs, or more READs are outstanding "
+        "than its max_dest_rd_atomic"}},
     {CqeSyndrome::remote_access_err, "IBV_WC_REM_ACCESS_ERR", {"the R_Key of a request covers its range and grants "
         "its access", "IBA 9.7.4.1, 10.6.3, 11.6.2", "a wrong or stale R_Key, an address outside of the peer's "
         "region, or a region without the REMOTE_ right; the responder's paragraph has the rule"}},
@@ -165,7 +166,8 @@ constexpr auto syndromes = std::to_array<SyndromeRow>({
         "paragraph has the rule"}},
     {CqeSyndrome::transport_retry_exc_err, "IBV_WC_RETRY_EXC_ERR", {"a request is acknowledged within retry_count "
         "repetitions", "IBA 9.7.5.1, 9.9.2; PRM \"QP context\"", "the peer's queue pair is not in RTR, was destroyed "
-        "or has another number, LID or GID are wrong, the cable loses everything, or ack_timeout is too short"}},
+        "or has another number, its rq_psn is not the sq_psn of this side, LID or GID are wrong, the cable "
+        "loses everything, or ack_timeout is too short"}},
     {CqeSyndrome::rnr_retry_exc_err, "IBV_WC_RNR_RETRY_EXC_ERR", {"the receiver posts a receive within rnr_retry "
         "repetitions", "IBA 9.7.5.2.8; PRM \"QP context\"", "the peer posted too few receives or never wrote its "
         "doorbell record; rnr_retry 7 waits for ever"}},
@@ -220,7 +222,8 @@ constexpr auto naks = std::to_array<Row<NakCode>>({
      {"a request fits the responder's queue pair, its outstanding READs and its receive work request",
       "IBA 9.7.4.1, 9.9.3",
       "this side's qp_access_flags (rre, rwe, rae) lack the operation, its posted receive is too short, an address of "
-      "an atomic is not aligned, or the peer sends more READs than max_dest_rd_atomic"}},
+      "an atomic is not aligned, the two sides have different path MTUs, or the peer sends more READs than "
+      "max_dest_rd_atomic"}},
     {NakCode::remote_access_error,
      {"the R_Key of a request covers its range and grants its access", "IBA 9.7.4.1, 10.6.3",
       "the peer uses a wrong or stale R_Key, or one that lacks the right"}},

@@ -7,6 +7,21 @@ namespace platform::observe::diagnostics {
 namespace {
 /// Numbers that a driver chooses do not make this grow: what is beyond is only counted.
 constexpr std::size_t most_counts = 4096;
+
+/// Another WQE index is not another mistake: what stands before the first comma or colon is the object. Those in
+/// brackets, and in the numbers of a device (03:00.0), end nothing.
+std::string_view object_of(std::string_view text) {
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '(')
+            ++depth;
+        else if (text[i] == ')' && depth != 0)
+            --depth;
+        else if (depth == 0 && (text[i] == ',' || text[i] == ':') && (i + 1 == text.size() || text[i + 1] == ' '))
+            return text.substr(0, i);
+    }
+    return text;
+}
 } // namespace
 
 std::string flushed(std::uint64_t count, std::string_view kind, std::string_view where) {
@@ -16,9 +31,7 @@ std::string flushed(std::uint64_t count, std::string_view kind, std::string_view
 }
 
 void Paragraphs::print(const traces::Stamp& stamp, const Paragraph& paragraph) {
-    // Another WQE index is not another mistake: what stands before the first comma or colon is the object.
-    const auto what = fmt::format("{}: {}", sources_.name(stamp.source),
-                                  paragraph.object.substr(0, paragraph.object.find_first_of(",:")));
+    const auto what = fmt::format("{}: {}", sources_.name(stamp.source), object_of(paragraph.object));
     const auto key = fmt::format("{}|{}", what, paragraph.text.rule);
     auto count = counts_.find(key);
     if (count == counts_.end()) {
@@ -26,7 +39,8 @@ void Paragraphs::print(const traces::Stamp& stamp, const Paragraph& paragraph) {
             ++beyond_;
             return;
         }
-        count = counts_.emplace(key, Count{0, fmt::format("{}: \"{}\"", what, paragraph.text.rule)}).first;
+        count =
+            counts_.emplace(key, Count{0, fmt::format("{}: \"{}\"", what, paragraph.text.rule), stamp.source}).first;
     }
     const auto seen = ++count->second.seen;
     if (seen > repetitions + 1)
@@ -50,11 +64,24 @@ void Paragraphs::print_flushed(std::uint16_t source, std::uint32_t qpn, std::uin
         put(fmt::format("{}: QP {:#x}: {}\n", sources_.name(source), qpn, flushed(count, "more ", "")));
 }
 
+void Paragraphs::print(const Count& count) {
+    if (count.seen > repetitions)
+        put(fmt::format("{}: {} times in all, {} of them left out here\n", count.what, count.seen,
+                        count.seen - repetitions));
+}
+
+void Paragraphs::print_counts_of(std::uint16_t whole) {
+    std::erase_if(counts_, [&](const auto& entry) {
+        if (sources_.whole(entry.second.source) != whole)
+            return false;
+        print(entry.second);
+        return true;
+    });
+}
+
 void Paragraphs::print_counts() {
     for (const auto& [key, count] : counts_)
-        if (count.seen > repetitions)
-            put(fmt::format("{}: {} times in all, {} of them left out here\n", count.what, count.seen,
-                            count.seen - repetitions));
+        print(count);
     counts_.clear();
     if (beyond_ != 0)
         put(fmt::format("{} further {} neither printed nor told apart\n", beyond_,

@@ -29,6 +29,8 @@ public:
     void print_flushed(std::uint16_t source, std::uint32_t qpn, std::uint64_t count);
     /// How often what repeated was left out; from now on it counts anew.
     void print_counts();
+    /// The same of a component and its parts alone (Sources::whole).
+    void print_counts_of(std::uint16_t whole);
     /// False when something could not be written.
     bool flush() { return output_.flush() && output_.is_good(); }
     files::Output& output() { return output_; }
@@ -37,7 +39,9 @@ private:
     struct Count {
         std::uint64_t seen = 0;
         std::string what;
+        std::uint16_t source = 0;
     };
+    void print(const Count& count);
     void put(std::string_view text) { output_.write(text); }
 
     files::Output output_;

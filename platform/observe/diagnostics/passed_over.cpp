@@ -34,6 +34,10 @@ constexpr auto doorbells = std::to_array<Row<traces::Reason>>({
     {"the command queue entry belongs to software", {"the owner bit of an entry is 1 (hardware) when its doorbell "
         "rings", "PRM \"Command interface\"", "the doorbell came before the entry (missing write barrier), the slot "
         "number is wrong, or the entry stands at the wrong stride"}},
+    {"the doorbell record does not count this work request", {"the doorbell record is written before the doorbell",
+        "PRM \"Doorbell record\"", "the record was not written, at another address than qpc.dbr_addr, in the half of "
+        "the receive queue (that of the send queue is at offset 4), not big endian, or only behind the doorbell "
+        "(missing write barrier)"}},
 });
 
 constexpr auto drops = std::to_array<Row<traces::Reason>>({

@@ -154,3 +154,64 @@ TEST_CASE("a trace that is cut is compared as far as it can be read", "[unit][tr
     CHECK_FALSE(told.outcome.is_same);
     CHECK_THAT(told.text, ContainsSubstring("  B has no more"));
 }
+
+TEST_CASE("the time that a signal says is no difference where times are ignored", "[unit][trace-tool]") {
+    const auto with_signals = [](std::uint64_t time, std::uint64_t frames) {
+        Session session;
+        for (const auto signal :
+             {Signal::wake_at, Signal::time, Signal::written, Signal::no_answer, Signal::sent, Signal::cannot_read})
+            session.link.signal(Direction::inbound, signal, session.now, {.number = 1, .value = time});
+        session.link.signal(Direction::inbound, Signal::traffic, session.now, {.value = frames});
+        return session.bytes();
+    };
+    const auto before = with_signals(277'827'987, 3), later = with_signals(278'087'987, 3),
+               more = with_signals(277'827'987, 4);
+
+    CHECK_FALSE(compare(before, later).outcome.is_same);
+    CHECK(compare(before, later, {.ignore_times = true}).outcome.is_same);
+    CHECK_FALSE(compare(before, more, {.ignore_times = true}).outcome.is_same);
+}
+
+TEST_CASE("the timestamp of a CQE is no difference where times are ignored", "[unit][trace-tool]") {
+    const auto at = [](std::uint64_t timestamp, std::uint32_t bytes) {
+        Session session;
+        session.timestamp = timestamp;
+        session.completed_bytes = bytes;
+        session.run(2);
+        return session.bytes();
+    };
+    const auto before = at(0x441c9, 64), later = at(0x442cd, 64), shorter = at(0x441c9, 63);
+
+    CHECK_THAT(compare(before, later).text, ContainsSubstring("cqe64: timestamp: 0x441c9 in A, 0x442cd in B"));
+    CHECK(compare(before, later, {.ignore_times = true}).outcome.is_same);
+    CHECK_FALSE(compare(before, shorter, {.ignore_times = true}).outcome.is_same);
+}
+
+TEST_CASE("who says its event first is a question of time, what each says is not", "[unit][trace-tool]") {
+    const auto with_events = [](std::initializer_list<std::uint16_t> sources, std::uint16_t last) {
+        Session session{{"A.hca", "B.hca"}};
+        std::array<std::uint16_t, 2> said{};
+        const auto say = [&](std::uint16_t source, std::uint16_t index) {
+            Bytes bytes;
+            codec::put_event(bytes, {.time_ps = 5, .source = source},
+                             traces::WqeFetched{.qpn = 1, .index = index, .opcode = 3, .segments = 1, .length = 4});
+            session.journal.put(2, {.kind = RecordKind::event}, 1us, bytes);
+        };
+        for (const auto source : sources)
+            say(source, said[source]++);
+        say(1, last);
+        return session.bytes();
+    };
+    const auto one = with_events({0, 1, 0}, 7), other = with_events({0, 0, 1}, 7), changed = with_events({0, 0, 1}, 8);
+
+    CHECK_FALSE(compare(one, other).outcome.is_same);
+    const auto ignoring = compare(one, other, {.ignore_times = true});
+    CHECK(ignoring.outcome.is_same);
+    CHECK_THAT(ignoring.text, ContainsSubstring("events of A.hca: the same, 2 records\n") &&
+                                  ContainsSubstring("events of B.hca: the same, 2 records\n") &&
+                                  !ContainsSubstring("\nevents: "));
+    const auto told = compare(one, changed, {.ignore_times = true});
+    CHECK_FALSE(told.outcome.is_same);
+    CHECK_THAT(told.text, ContainsSubstring("events of B.hca: record 2 is not the same") &&
+                              ContainsSubstring("events of A.hca: the same") && ContainsSubstring("index=0x8"));
+}

@@ -23,6 +23,8 @@
 #include <array>
 #include <chrono>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace trace_tool_bench {
 
@@ -56,13 +58,17 @@ struct Marks {
 
 class Session {
 public:
-    Session() { link.signal(Direction::inbound, Signal::bar_address, now, {.value = bar}); }
+    /// `speakers`: who says events.
+    explicit Session(std::vector<std::string> speakers = {"host0.hca0"}) : names(std::move(speakers)) {
+        link.signal(Direction::inbound, Signal::bar_address, now, {.value = bar});
+    }
 
+    std::vector<std::string> names;
     trace_bench::MemoryDestination destination;
     codec::Writer writer{destination,
                          {.identity = {.revision = "test"},
                           .configuration = "mtu = 1024\n",
-                          .names = {"host0.hca0"},
+                          .names = names,
                           .interfaces = {{codec::InterfaceKind::pcie, "host0.hca0"},
                                          {codec::InterfaceKind::ethernet, "host0.hca0.port1"},
                                          {codec::InterfaceKind::events, "events"},
@@ -73,6 +79,7 @@ public:
     Time now = 1us;
     Marks marks;
     std::uint32_t completed_bytes = 64; ///< what a CQE says
+    std::uint64_t timestamp = 0;        ///< the same
 
     Bytes bytes() {
         REQUIRE(writer.close());
@@ -228,6 +235,8 @@ public:
             .set<"qpn">(qpn)
             .set<"wqe_counter">(static_cast<std::uint16_t>(index))
             .set<"byte_cnt">(completed_bytes)
+            .set<"timestamp">(timestamp)
+            .set<"signature">(static_cast<std::uint8_t>(timestamp))
             .set<"sop">(8)
             .set<"opcode">(CqeOpcode::req);
         marks.cqe = dma_write(cq_ring + index % 16 * 64, cqe.bytes);

@@ -164,6 +164,25 @@ TEST_CASE("a range of time has its begin and not its end", "[unit][trace-tool]")
     CHECK(lines_with(shown(bytes, {.filter = {.from_ps = at, .until_ps = at}}), "\n") == 0);
 }
 
+TEST_CASE("whoever asks for what is not there can be told so", "[unit][trace-tool]") {
+    Session session;
+    session.run(1);
+    const auto bytes = session.bytes();
+    const auto told = [&](auto&& work, const auto& options) {
+        MemorySource source(bytes);
+        MemoryDestination out;
+        const auto outcome = work(source, options, out);
+        CHECK(outcome.records == session.last());
+        return outcome.told;
+    };
+
+    CHECK(told(show, ShowOptions{.filter = {.qpn = 0x999}}) == 0u);
+    CHECK(told(show, ShowOptions{.filter = {.kinds = {What::cqe, What::interrupt}}}) == 2u);
+    CHECK(told(show, ShowOptions{}) == session.last());
+    CHECK(told(stats, Filter{.qpn = 0x999}) == 0u);
+    CHECK(told(stats, Filter{}) == session.last());
+}
+
 TEST_CASE("fields are those of the layouts", "[unit][trace-tool]") {
     Session session;
     session.run(1);

@@ -85,6 +85,33 @@ TEST_CASE("a doorbell that overtakes its record starts nothing, and the next one
     CHECK(bench.a.drain(bench.a_cq).size() == 1);
 }
 
+TEST_CASE("a doorbell is told of whose work request the record does not count", "[unit][doorbell]") {
+    Bench bench;
+    const auto ring = [&](std::uint16_t index) {
+        abi::Block<abi::prm::SendDoorbell> first;
+        first.view().set<"wqe_index">(index).set<"qpn">(bench.a_qp.number.value).set<"ds">(3);
+        bench.a.hca.write_uar(bench.a.uar, 0x800, first.bytes, bench.clock.now());
+        bench.settle();
+    };
+    const auto told = [&] { return bench.a.events.all<traces::DoorbellIgnored>(); };
+    const auto before = bench.a_qp.sq_producer;
+    const auto index = bench.post(0);
+    bench.write_record(before);
+
+    ring(index);
+
+    REQUIRE(told().size() == 1);
+    CHECK(told()[0].number == bench.a_qp.number.value);
+    CHECK(told()[0].reason == traces::Reason("the doorbell record does not count this work request"));
+    // A record that is ahead of its doorbells is none: the first of two may find both counted.
+    bench.write_record(bench.a_qp.sq_producer);
+    ring(index);
+    const auto second = bench.post(1), third = bench.post(2);
+    ring(second), ring(third), ring(third);
+    CHECK(told().size() == 1);
+    CHECK(bench.a.drain(bench.a_cq).size() == 3);
+}
+
 TEST_CASE("the counter wraps at 2^16 without a gap", "[unit][doorbell]") {
     Bench bench;
     std::size_t completed = 0;

@@ -197,6 +197,10 @@ TEST_CASE("a full event queue loses events, says so in its context, and goes on 
     CHECK(bench.eq.state == State::overflow);
     CHECK(bench.eq.producer == 4);
     CHECK(bench.counters.events_written == 4);
+    const auto lost = bench.log.all<traces::EventLost>();
+    REQUIRE(lost.size() == 1);
+    CHECK(lost[0].eqn == Bench::eqn.value);
+    CHECK(lost[0].number == 4);
     for (std::uint32_t i = 0; i < 4; ++i)
         CHECK(bench.cqn(i) == i);
     bench.doorbell(2, true);

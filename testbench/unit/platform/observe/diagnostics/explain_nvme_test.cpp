@@ -90,6 +90,28 @@ TEST_CASE("doorbells that a drive passes over, and its fatal status, have their 
     drive.expect("Decoded: CC 0x00460001.");
 }
 
+TEST_CASE("what a driver does wrong again once it has enabled the controller anew is told anew",
+          "[unit][observe][explain][nvme]") {
+    Explained drive;
+    const auto told = [&] {
+        const auto text = drive.text();
+        std::size_t found = 0;
+        for (auto at = text.find("Likely cause"); at != text.npos; at = text.find("Likely cause", at + 1))
+            ++found;
+        return found;
+    };
+    for (unsigned i = 0; i < 5; ++i)
+        drive.b.set(0x1018, 1);
+    REQUIRE(told() == 3);
+
+    drive.b.set(Register::cc, 0);
+    drive.b.enable();
+    drive.b.set(0x1018, 1);
+
+    CHECK(told() == 4);
+    drive.expect("5 times in all, 2 of them left out here");
+}
+
 TEST_CASE("every status of NVMe is explained", "[unit][observe][explain][nvme]") {
     for (const auto& status : named(std::type_identity<Status>{})) {
         if (status.value == Status::success)

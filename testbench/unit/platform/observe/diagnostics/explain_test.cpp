@@ -1,94 +1,10 @@
-#include "platform/observe/diagnostics/explain.h"
-
 #include "firmware/refusal.h"
+#include "testbench/unit/platform/observe/diagnostics/explain_bench.h"
 
-#include <catch2/catch_test_macros.hpp>
-
-#include <cstdlib>
-#include <memory>
-#include <string>
-
+using namespace explained;
 using namespace platform::observe;
 using namespace platform::observe::diagnostics;
 using namespace traces;
-
-namespace {
-
-struct At {
-    std::int64_t ps;
-    std::int64_t count() const { return ps; }
-};
-
-/// Two cards, each with its PCIe side, and what is printed about them.
-class Bench {
-public:
-    Bench() : file_(open_memstream(&data_, &size_)), explain_(std::make_unique<Explain>(file_, sources_)) {
-        const auto card = sources_.add("A.hca");
-        a = {explain_.get(), card};
-        a_bus = {explain_.get(), sources_.add_part("A.hca.pcie", card)};
-        b = {explain_.get(), sources_.add("B.hca")};
-        namesake = {explain_.get(), sources_.add("B.hca.pcie")};
-    }
-    ~Bench() {
-        explain_.reset();
-        std::fclose(file_);
-        std::free(data_);
-    }
-    Bench(const Bench&) = delete;
-    Bench& operator=(const Bench&) = delete;
-
-    void settle() { explain_->print_waiting(); }
-    std::string finish() {
-        REQUIRE(explain_->finish());
-        std::fflush(file_);
-        return {data_, size_};
-    }
-    std::string text() {
-        std::fflush(file_);
-        return {data_, size_};
-    }
-
-    Events a, a_bus, b, namesake; ///< the last is a part of nothing
-
-private:
-    char* data_ = nullptr;
-    std::size_t size_ = 0;
-    std::FILE* file_;
-    Sources sources_;
-    std::unique_ptr<Explain> explain_;
-};
-
-constexpr std::uint8_t rts = 3, err = 6, req_err = 0xd, resp_err = 0xe;
-
-std::size_t count(const std::string& text, std::string_view what) {
-    std::size_t found = 0;
-    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
-        ++found;
-    return found;
-}
-
-void fail_locally(const Events& events, std::int64_t ps, std::uint32_t qpn = 0x48) {
-    events.emit(
-        At{ps},
-        Refused{.key = 0x1a05, .address = 0x7f0000001000, .length = 64, .violation = "wrong protection domain"});
-    events.emit(At{ps},
-                CompletionWritten{
-                    .cqn = 4, .qpn = qpn, .opcode = req_err, .syndrome = 0x04, .wqe_counter = 3, .byte_count = 0});
-    events.emit(At{ps}, CompletionFailed{.cqn = 4,
-                                         .qpn = qpn,
-                                         .opcode = req_err,
-                                         .syndrome = 0x04,
-                                         .vendor = 0x23,
-                                         .send_opcode = 0x08,
-                                         .wqe_counter = 3});
-    events.emit(At{ps}, QueueStateChanged{.qpn = qpn, .from = rts, .to = err});
-    for (std::uint16_t i = 4; i < 7; ++i)
-        events.emit(At{ps},
-                    CompletionWritten{
-                        .cqn = 4, .qpn = qpn, .opcode = req_err, .syndrome = 0x05, .wqe_counter = i, .byte_count = 0});
-}
-
-} // namespace
 
 TEST_CASE("a refused key, its error completion, the error state and the flushed rest are one paragraph",
           "[unit][observe][explain]") {
@@ -191,6 +107,44 @@ TEST_CASE("tries that ran out say why the requester went back", "[unit][observe]
     CHECK(text.contains("the peer's queue pair is not in RTR"));
 }
 
+TEST_CASE("what a queue pair of the same number had gone through before is no cause", "[unit][observe][explain]") {
+    constexpr std::uint8_t rst = 0, init = 1;
+    const Retried before{.qpn = 0x48, .psn = 7, .left = 0, .reason = "rnr"};
+    const auto failed = fail_send(0x48, 0x02, 0x14);
+
+    Bench made_anew;
+    made_anew.a.emit(At{1}, before);
+    made_anew.a.emit(At{2}, QueueStateChanged{.qpn = 0x48, .from = rst, .to = init});
+    made_anew.a.emit(At{3}, failed);
+    Bench of_another_driver;
+    of_another_driver.a.emit(At{1}, before);
+    of_another_driver.a.emit(At{2}, enable_hca());
+    of_another_driver.a.emit(At{3}, failed);
+    Bench its_own;
+    its_own.a.emit(At{1}, before);
+    its_own.a.emit(At{2}, QueueStateChanged{.qpn = 0x49, .from = rst, .to = init});
+    its_own.a.emit(At{3}, failed);
+
+    for (auto* bench : {&made_anew, &of_another_driver}) {
+        const auto text = bench->finish();
+        CHECK(text.contains("IBV_WC_LOC_QP_OP_ERR"));
+        CHECK_FALSE(text.contains("had gone back before"));
+    }
+    CHECK(its_own.finish().contains("the requester had gone back before, reason \"rnr\""));
+}
+
+TEST_CASE("PSNs and path MTUs that do not fit are among the causes", "[unit][observe][explain]") {
+    Bench bench;
+
+    bench.a.emit(At{1}, fail_send(0x48, 0x15, 0x70));
+    bench.a.emit(At{2}, fail_send(0x49, 0x12, 0x51));
+    bench.b.emit(At{3}, Naked{.qpn = 0x50, .psn = 7, .syndrome = 0x61}); // invalid request
+
+    const auto text = bench.finish();
+    CHECK(count(text, "its rq_psn is not the sq_psn of this side") == 1);
+    CHECK(count(text, "the two sides have different path MTUs") == 2);
+}
+
 TEST_CASE("a DMA access that the bus refuses belongs to the completion it spoils", "[unit][observe][explain]") {
     Bench bench;
 
@@ -227,71 +181,6 @@ TEST_CASE("a component is no part of a card because of its name", "[unit][observ
     const auto text = bench.finish();
     CHECK(count(text, "0xdead000") == 1);
     CHECK(text.contains("B.hca.pcie: the bus refuses a DMA access (unsupported request)."));
-}
-
-TEST_CASE("a refused command shows its input by the names of its fields", "[unit][observe][explain]") {
-    Bench bench;
-    const auto* refusal = firmware::refuse("destroy_cq.unknown");
-
-    bench.a.emit(
-        At{1},
-        CommandInput{.opcode = 0x401, .offset = 0, .first = 0x0401'0000'0000'0000, .second = 0x0000'0077'0000'0000});
-    bench.a.emit(At{1}, CommandExecuted{.opcode = 0x401,
-                                        .op_mod = 0,
-                                        .status = 5,
-                                        .syndrome = refusal->syndrome,
-                                        .command = "DESTROY_CQ",
-                                        .why = refusal->why});
-
-    const auto text = bench.text();
-    CHECK(text.contains(
-        "command DESTROY_CQ (opcode 0x401, op_mod 0x0) refused: status 0x5 (bad resource), syndrome 0x90b."));
-    CHECK(text.contains("opcode=0x401 (DESTROY_CQ)"));
-    CHECK(text.contains("cqn=0x77"));
-    CHECK(text.contains("Rule: cqn names no completion queue [PRM \"Completion queues\"]."));
-    CHECK(text.contains("Likely cause: the number was never given out"));
-}
-
-TEST_CASE("input of one refused command does not reach into the next", "[unit][observe][explain]") {
-    Bench bench;
-    const auto* refusal = firmware::refuse("destroy_cq.unknown");
-    const auto fail = [&] {
-        bench.a.emit(At{1}, CommandExecuted{.opcode = 0x401,
-                                            .op_mod = 0,
-                                            .status = 5,
-                                            .syndrome = refusal->syndrome,
-                                            .command = "DESTROY_CQ",
-                                            .why = refusal->why});
-    };
-
-    bench.a.emit(At{1}, CommandInput{.opcode = 0x401, .offset = 0xffff, .first = 1, .second = 1});
-    bench.a.emit(
-        At{1},
-        CommandInput{.opcode = 0x401, .offset = 0, .first = 0x0401'0000'0000'0000, .second = 0x0000'0077'0000'0000});
-    fail();
-    fail();
-
-    CHECK(count(bench.text(), "cqn=0x77") == 1);
-    CHECK(count(bench.text(), "Likely cause") == 2);
-}
-
-TEST_CASE("a command whose queue entry cannot be delivered is explained by its delivery status",
-          "[unit][observe][explain]") {
-    Bench bench;
-
-    bench.a.emit(At{1}, CommandExecuted{.opcode = 0x800,
-                                        .op_mod = 0,
-                                        .status = 1,
-                                        .syndrome = 0,
-                                        .command = "ALLOC_PD",
-                                        .why = "token error",
-                                        .delivery = static_cast<std::uint8_t>(abi::prm::DeliveryStatus::token_error)});
-
-    const auto* known = explain(abi::prm::DeliveryStatus::token_error);
-    REQUIRE(known != nullptr);
-    const auto text = bench.finish();
-    CHECK(text.contains(std::string(known->rule)));
-    CHECK(text.contains(std::string(known->cause)));
 }
 
 TEST_CASE("a queue pair that the driver brings to the error state is no failure", "[unit][observe][explain]") {
@@ -336,30 +225,6 @@ TEST_CASE("a UMR's refusal and its error completion are one paragraph", "[unit][
     CHECK(text.contains("IBV_WC_MW_BIND_ERR"));
     CHECK(text.contains("UMR of key 0x300: the key does not take UMRs"));
     CHECK(text.contains("CREATE_MKEY was given without mkc.umr_en"));
-}
-
-TEST_CASE("the same mistake of the same object is printed three times and then counted", "[unit][observe][explain]") {
-    Bench bench;
-
-    for (std::int64_t i = 0; i < 100; ++i)
-        bench.a.emit(At{i}, DoorbellIgnored{.number = 0x48, .uar = 16, .reason = "no such queue pair"});
-    bench.a.emit(At{100}, DoorbellIgnored{.number = 0x49, .uar = 16, .reason = "no such queue pair"});
-
-    const auto text = bench.finish();
-    CHECK(count(text, "Likely cause") == 4);
-    CHECK(count(text, "once more, and from now on only counted") == 1);
-    CHECK(text.contains("100 times in all, 97 of them left out here"));
-}
-
-TEST_CASE("mistakes without number end in a count", "[unit][observe][explain]") {
-    Bench bench;
-
-    for (std::uint32_t i = 0; i < 5000; ++i)
-        bench.a.emit(At{1}, DoorbellIgnored{.number = i, .uar = 16, .reason = "no such queue pair"});
-
-    const auto text = bench.finish();
-    CHECK(count(text, "Likely cause") == 4096);
-    CHECK(text.contains("904 further mistakes are neither printed nor told apart"));
 }
 
 TEST_CASE("work requests that are posted to a queue pair in error are counted", "[unit][observe][explain]") {
