@@ -61,6 +61,7 @@ struct TrafficConfig {
     TrafficArrivals arrivals = TrafficArrivals::poisson;
     std::uint64_t warm_up_messages = 0, messages = 10'000;
     model::port::Time warm_up{}, duration{};
+    model::port::Time join{}, stay{}; ///< from one flow's begin to the next one's; of a flow, 0: for ever
     std::uint32_t intervals = 16;
     bool verifies = true;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 namespace hcasim {
@@ -60,6 +61,14 @@ template <class Row> void append_faults(JsonObject& json, const Row& row) {
         .add("load", row.load);
 }
 
+void append_shares(JsonObject& json, const scenario::Interval& part) {
+    json.add("flows", part.shares ? part.shares->flows : 0);
+    const auto rate = [&](std::uint64_t bytes) { return per_second(bytes, part.end_ps - part.begin_ps); };
+    json.add("fairness", part.shares ? part.shares->fairness : nothing)
+        .add("slowest_flow_bytes_per_second", part.shares ? rate(part.shares->least) : nothing)
+        .add("fastest_flow_bytes_per_second", part.shares ? rate(part.shares->most) : nothing);
+}
+
 } // namespace
 
 void append_traffic(JsonObject& json, const scenario::Result& result) {
@@ -75,6 +84,14 @@ void append_traffic(JsonObject& json, const scenario::Result& result) {
             .add("rate_error", all.rate_error.value_or(nothing))
             .add("fairness", all.fairness)
             .add("checked", all.checked);
+        auto lowest = nothing; // NaN: of the intervals there is none
+        for (const auto& part : result.intervals)
+            lowest = std::fmin(lowest, per_second(part.bytes, part.end_ps - part.begin_ps));
+        json.add("lowest_rate_bytes_per_second", lowest);
+        if (all.settled_ps)
+            json.add("settled_ns", *all.settled_ps / 1000);
+        else
+            json.add("settled_ns", nothing);
         if (all.is_open_loop)
             json.add("offered", all.offered).add("unposted", all.unposted);
         else
@@ -114,6 +131,7 @@ void append_traffic(JsonObject& json, const scenario::Result& result) {
         append_count(json, part.messages, part.bytes, part.end_ps - part.begin_ps);
         append_latency(json, part.latency);
         append_faults(json, part);
+        append_shares(json, part);
         json.end();
     }
     json.end().begin_list("held_back");

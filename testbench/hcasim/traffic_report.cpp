@@ -69,6 +69,24 @@ std::string print_bandwidth(double bytes_per_second) {
     return bytes_per_second > 0 ? fmt::format("{:.4g} Gb/s", bytes_per_second * 8e-9) : "-";
 }
 
+/// How equally flows have shared, over time; empty where nobody has followed them.
+std::string print_sharing(const scenario::Result& result, const Look& look) {
+    double least = 1;
+    bool is_known = false;
+    for (const auto& part : result.intervals)
+        if (part.shares && part.shares->flows > 1)
+            least = std::min(least, part.shares->fairness), is_known = true;
+    if (!is_known)
+        return {};
+    return wrap(fmt::format("  of the intervals the least fair one had {:.3f}; {}\n", least,
+                            result.traffic->settled_ps
+                                ? fmt::format("all flows had an equal share, to 10 %, from {} after the last one had "
+                                              "joined on",
+                                              print_time(*result.traffic->settled_ps))
+                                : "not all flows had an equal share, to 10 %, until the end"),
+                look.width);
+}
+
 } // namespace
 
 std::string print_operations(const scenario::Result& result, const Look& look) {
@@ -109,8 +127,9 @@ std::string print_traffic(const scenario::Result& result, const Look& look) {
     for (const auto& one : result.held_back)
         held += fmt::format("{}{} for {} of {}", held.empty() ? "" : ", ", one.name, print_time(one.time_ps),
                             print_time(all.elapsed_ps));
-    text += wrap(fmt::format("\n  bottleneck: {}; over all {} ({:.0f} %)\n", held.empty() ? "none" : held,
-                             all.bottleneck.empty() ? "none" : all.bottleneck, all.load * 100),
+    text += wrap(fmt::format("\n  bottleneck: {}; over all {} ({}{:.0f} %)\n", held.empty() ? "none" : held,
+                             all.bottleneck.empty() ? "none" : all.bottleneck,
+                             all.bottleneck == "latency" ? "the busiest resource " : "", all.load * 100),
                  look.width);
     if (all.rate_error.value_or(0) > mentioned_error)
         text +=
@@ -127,6 +146,7 @@ std::string print_traffic(const scenario::Result& result, const Look& look) {
                          all.packets_dropped, all.switch_drops, all.packets_marked, all.cnps, all.pauses,
                          print_time(all.credit_waits_ps)),
              look.width);
+    text += print_sharing(result, look);
     if (all.round_trip_ps)
         text += wrap(
             fmt::format("  congestion windows: round trips of {} on average, {} times made smaller; queue pairs "

@@ -56,12 +56,13 @@ struct End {
     std::uint32_t core = 0;
     std::size_t index = 0; ///< among the ends of its core
     std::unique_ptr<sw::verbs::QueuePair> qp{};
-    std::optional<std::size_t> flow{}; ///< that it sends
+    std::optional<std::size_t> flow{};             ///< that it sends
+    model::port::Time leaves = model::port::never; ///< from then on nothing new is sent
 
     // What it sends.
     Random random{0};
     std::uint64_t posted = 0, done = 0;
-    std::uint64_t flushed = 0;        ///< of those without a completion of their own
+    bool is_flushed = false;          ///< the last ones, which have no completion of their own, have been given one
     std::vector<Message> under_way{}; ///< by number, modulo the depth
     Area out{}, landing{};            ///< of WRITEs and SENDs, of READs
     std::vector<Slot> out_slots{}, landing_slots{};

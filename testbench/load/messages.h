@@ -24,6 +24,7 @@ struct Shared : Progress {
     Ledger& ledger;
     std::uint64_t under_way = 0; ///< messages whose completions have not been polled, at the sender and the receiver
     std::uint64_t verified = 0;  ///< messages whose bytes were looked at where they had arrived
+    std::uint64_t awaited = 0;   ///< requests and flows that will come at a time that a core knows
     std::uint64_t unposted = 0;  ///< of open loops: arrived, and not posted when the load was over
 
     bool is_over() const { return !failure.empty() || ledger.is_over(); }

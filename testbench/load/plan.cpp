@@ -85,6 +85,17 @@ std::size_t add_flow(Plan& plan, std::size_t from, std::size_t to) {
     return flow;
 }
 
+void stagger(Plan& plan, model::port::Time join, model::port::Time stay) {
+    model::port::Time joins{};
+    for (const auto& connection : plan.connections) {
+        const auto leaves = stay == model::port::Time{} ? model::port::never : joins + stay;
+        plan.flows[connection.forth].joins = joins, plan.flows[connection.forth].leaves = leaves;
+        if (connection.back)
+            plan.flows[*connection.back].joins = joins, plan.flows[*connection.back].leaves = leaves;
+        joins += join;
+    }
+}
+
 std::expected<void, std::string> add_flows(Plan& plan, TrafficPattern pattern, const Nodes& from, const Nodes& to,
                                            bool is_bidirectional, std::uint64_t seed) {
     const auto pairs = pairs_of(pattern, from, to, seed);

@@ -50,6 +50,8 @@ struct Flow {
     std::size_t from = 0, to = 0;       ///< nodes
     std::string name{};                 ///< "A.hca0 -> B.hca0"
     std::vector<Request> requests = {}; ///< in the order of time, where they are listed; the queue pairs take turns
+    /// Since the begin of the load: when the first message may be sent, and from when on nothing new is.
+    model::port::Time joins = {}, leaves = model::port::never;
 };
 
 /// Queue pairs between two nodes. The first one sends, and the second one does where it has a flow.
@@ -76,6 +78,10 @@ struct Plan {
 
 /// A flow, and a connection for it alone. Returns its number.
 std::size_t add_flow(Plan& plan, std::size_t from, std::size_t to);
+
+/// Gives each connection's flows their times: each joins `join` after the one before it, and leaves `stay` later; a
+/// `stay` of 0 is for ever.
+void stagger(Plan& plan, model::port::Time join, model::port::Time stay);
 
 /// Flows from each of `from` to those of `to` that the pattern has, and one back beside each of them where
 /// `is_bidirectional`. Both list nodes, none twice. What a permutation draws follows from `seed`.

@@ -18,6 +18,8 @@ struct Progress {
         if (failure.empty())
             failure = std::move(why);
     }
+    /// Nobody has seen anything for longer than what is lost takes to come again.
+    bool is_stalled(const Work& work) const;
     /// A core has seen nothing: where nobody has seen anything for very long, something has gone wrong that nobody
     /// tells.
     void look_for_progress(const Work& work, std::uint64_t under_way);

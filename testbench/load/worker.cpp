@@ -23,17 +23,23 @@ Worker::Worker(Node& node, std::size_t number, std::uint32_t core, Shared& share
     for (auto* end : core_.ends) {
         if (!end->flow)
             continue;
-        if (work_.is_open_loop())
+        const auto& flow = shared_.flows[*end->flow];
+        end->leaves = flow.leaves == model::port::never ? flow.leaves : begun_ + flow.leaves;
+        if (work_.is_open_loop()) {
             expect(*end);
-        else
+            continue;
+        }
+        if (flow.joins == Time{})
             make_ready(*end);
+        else
+            await(*end, begun_ + flow.joins);
     }
 }
 
 void Worker::run() {
     while (shared_.failure.empty()) {
         const auto begin = kernel_now();
-        if (work_.is_open_loop() && !shared_.is_over())
+        if (!arrivals_.empty() && !shared_.is_over())
             arrive();
         bool has_posted = false;
         if (!shared_.is_over())
@@ -57,11 +63,16 @@ void Worker::make_ready(End& end) {
     ready_.push_back(&end);
 }
 
-/// Requests that have arrived by now, of an open loop.
+/// Requests that have arrived by now, of an open loop; flows that have joined.
 void Worker::arrive() {
     for (const auto now = kernel_now(); !arrivals_.empty() && arrivals_.top().first <= now;) {
         auto& end = *core_.ends[arrivals_.top().second];
         arrivals_.pop();
+        --shared_.awaited;
+        if (!work_.is_open_loop()) {
+            make_ready(end);
+            continue;
+        }
         if (work_.is_listed) {
             auto request = shared_.flows[*end.flow].requests[end.turn + end.arrived * work_.queue_pairs];
             request.at = end.next_arrival;
@@ -75,22 +86,33 @@ void Worker::arrive() {
     }
 }
 
-/// When the next one comes; of a list there may be none.
+/// When the next one comes; of a list there may be none, nor of a flow that has left by then.
 void Worker::expect(End& end) {
+    const auto& flow = shared_.flows[*end.flow];
     if (work_.is_listed) {
-        const auto& requests = shared_.flows[*end.flow].requests;
+        const auto& requests = flow.requests;
         const auto next = end.turn + end.arrived * work_.queue_pairs;
         if (next >= requests.size())
             return;
         end.next_arrival = begun_ + requests[next].at;
     } else {
-        end.next_arrival = end.arrived == 0 ? begun_ + first_gap(work_, end.random, end.turn)
+        end.next_arrival = end.arrived == 0 ? begun_ + flow.joins + first_gap(work_, end.random, end.turn)
                                             : end.next_arrival + next_gap(work_, end.random);
     }
-    arrivals_.emplace(end.next_arrival, end.index);
+    if (end.next_arrival < end.leaves)
+        await(end, end.next_arrival);
 }
 
-bool Worker::has_something(const End& end) const { return !work_.is_open_loop() || !end.backlog.empty(); }
+void Worker::await(End& end, Time at) {
+    arrivals_.emplace(at, end.index);
+    ++shared_.awaited;
+}
+
+bool Worker::has_something(const End& end) const {
+    if (work_.is_open_loop())
+        return !end.backlog.empty();
+    return end.leaves == model::port::never || kernel_now() < end.leaves;
+}
 
 /// A burst begins when half of the queue is free.
 bool Worker::has_room(const End& end) const {
@@ -116,6 +138,8 @@ bool Worker::post_all() {
         end.is_ready = has_something(end) && has_room(end);
         if (end.is_ready)
             ready_[kept++] = &end;
+        else if (is_spent(end))
+            flush(end);
     }
     ready_.resize(kept);
     return has_posted;
@@ -190,21 +214,41 @@ std::size_t Worker::poll_received() {
     return found;
 }
 
-/// The last messages may have no completion of their own: a request that moves nothing has one, and ends them.
 void Worker::flush() {
     is_flushed_ = true;
     for (auto* end : core_.ends) {
         shared_.unposted += end->backlog.size();
-        if (end->posted % work_.how.signal_every == 0 || !end->flow)
-            continue;
-        must(end->qp->post_send({.wr_id = end->index | std::uint64_t{1} << 32,
-                                 .operation = SendOperation::nop,
-                                 .flags = sw::verbs::send_flag::signaled}));
+        if (end->flow)
+            flush(*end);
     }
 }
 
+/// The last messages may have no completion of their own: a request that moves nothing has one, and ends them.
+void Worker::flush(End& end) {
+    if (std::exchange(end.is_flushed, true) || end.posted % work_.how.signal_every == 0)
+        return;
+    must(end.qp->post_send({.wr_id = end.index | std::uint64_t{1} << 32,
+                            .operation = SendOperation::nop,
+                            .flags = sw::verbs::send_flag::signaled}));
+}
+
+bool Worker::is_spent(const End& end) const {
+    if (!end.backlog.empty())
+        return false;
+    if (work_.is_listed)
+        return end.turn + end.arrived * work_.queue_pairs >= shared_.flows[*end.flow].requests.size();
+    return end.leaves <= kernel_now();
+}
+
+/// Nothing of this core is held up, and somebody has something to do later, however far off that is. What is under way
+/// may be messages that are done, and are told together with later ones.
+bool Worker::waits_for_its_time() const {
+    return shared_.awaited != 0 && std::ranges::all_of(core_.ends, [](const End* end) { return end->backlog.empty(); });
+}
+
 void Worker::wait() {
-    shared_.look_for_progress();
+    if (shared_.is_stalled(work_) && !waits_for_its_time())
+        shared_.look_for_progress();
     if (arrivals_.empty() || shared_.is_over())
         core_.eyes->relax();
     else

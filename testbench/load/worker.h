@@ -29,8 +29,13 @@ private:
     std::size_t poll_sent();
     std::size_t poll_received();
     void flush();
+    void flush(End& end);
+    /// Nothing new will be sent on it: its list is over, or its flow has left.
+    bool is_spent(const End& end) const;
     void arrive();
     void expect(End& end);
+    void await(End& end, model::port::Time at);
+    bool waits_for_its_time() const;
     void wait();
     void make_ready(End& end);
 

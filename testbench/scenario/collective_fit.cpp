@@ -116,12 +116,13 @@ std::expected<CollectivePlan, std::string> plan_collective(const Config& config)
     if (const auto done = look_at_sizes(config, plan); !done)
         return Error(done.error());
     plan_programs(plan, how.algorithm);
-    plan.operations = std::uint64_t{how.warm_up} + how.operations;
+    const auto warm_up = config.timed ? how.warm_up : 0; // without times all happens at the same one
+    plan.operations = std::uint64_t{warm_up} + how.operations;
     plan.reduce_gbps = how.reduce_gbps;
     plan.skew = how.skew;
     const std::uint64_t counting = plan.shape.ranks - plan.shape.servers.size();
     plan.load.operations = load::Operations{.kinds = {config.scenario.name},
-                                            .warm_up = how.warm_up * counting,
+                                            .warm_up = warm_up * counting,
                                             .measured = how.operations * counting,
                                             .has_reductions = plan.kind != Collective::alltoall};
     if (const auto done = look_at_nodes(config, described, plan); !done)

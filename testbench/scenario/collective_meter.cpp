@@ -81,7 +81,10 @@ Time CollectiveMeter::due() const {
     return std::min(next_cut_, first != done_at_.end() ? behind_on_grid(*first) : model::port::never);
 }
 
-bool CollectiveMeter::is_measured(Time at) const { return has_begun_ && at > begin_.at && at <= over_at_; }
+/// What ends at the begin is of the warm-up, where there is one.
+bool CollectiveMeter::is_measured(Time at) const {
+    return has_begun_ && (at > begin_.at || (at == begin_.at && wanted_warm_up_ == 0)) && at <= over_at_;
+}
 
 void CollectiveMeter::count_until(Time now) {
     if (is_over_)

@@ -105,6 +105,12 @@ def workers_have_what_servers_have_added_up():
         expect(set(pushed.values()) == {2 * 2 * (8 - count) * 60000 // count}, f"{servers}: {pushed}")
 
 
+def without_times_every_workload_moves_its_bytes():
+    for name in ("traffic", "allreduce", "alltoall", "parameter_server", "kv", "storage", "checkpoint"):
+        got = result("--set", "timed=false", config=SOURCE / f"platform/configs/{name}.toml", is_checked=False)
+        expect(got["verified"] and got["traffic"][0]["messages"] > 0, f"{name}: {got['traffic']}")
+
+
 def lost_packets_change_no_sum():
     for name in ("allreduce", "alltoall", "parameter_server"):
         got = collective(f"scenario.name={name}", "collective.ranks=A..D", "link.loss=0.01", "traffic.ack_timeout=4",

@@ -71,6 +71,8 @@ std::expected<KvPlan, std::string> plan_kv(const Config& config) {
     const auto described = platform::topology::describe(config).value(); // which read_config has tried
     KvPlan plan;
     plan.how = config.kv;
+    if (!config.timed)
+        plan.how.copy_gbps = 0; // a value that takes no time to read would be read for ever while it is copied
     plan.load.work = work_of(config);
     plan.queue_pairs = config.scenario.queue_pairs;
     const auto sizes = load::Sizes::read(config.kv.sizes);

@@ -138,6 +138,13 @@ struct Operation {
     std::uint64_t repeated = 0;     ///< done again: values that changed while they were read
 };
 
+/// What flows that were there all the time got of an interval.
+struct Shares {
+    std::uint64_t flows = 0;
+    std::uint64_t least = 0, most = 0; ///< bytes of one of them
+    double fairness = 0;               ///< Jain's index, in 1/flows to 1
+};
+
 /// A part of the measured time.
 struct Interval {
     std::int64_t begin_ps = 0, end_ps = 0; ///< of simulated time
@@ -148,8 +155,9 @@ struct Interval {
     std::int64_t window_waits_ps = 0;            ///< of all queue pairs, held back by their congestion windows
     std::optional<std::int64_t> round_trip_ps{}; ///< mean of those that cards have measured for such windows
     std::int64_t credit_waits_ps = 0;            ///< of all cables, idle for want of credit
-    std::string bottleneck{};                    ///< "latency": every resource had time to spare
-    double load = 0;                             ///< share of it that the busiest resource was at work, in 0 to 1
+    std::optional<Shares> shares{}; ///< none: no flow was there all the time, or there are too many to follow
+    std::string bottleneck{};       ///< "latency": every resource had time to spare
+    double load = 0;                ///< share of it that the busiest resource was at work, in 0 to 1
 };
 
 /// A resource that was the bottleneck of intervals, and for how long all in all.
@@ -163,7 +171,10 @@ struct TrafficRow {
     std::uint64_t messages = 0, bytes = 0;
     std::int64_t begin_ps = 0, elapsed_ps = 0;
     Latency latency{};
-    double fairness = 0;                     ///< Jain's index of the flows' bytes, in 1/flows to 1
+    double fairness = 0; ///< Jain's index of the flows' bytes, in 1/flows to 1
+    /// From when the last flow has joined until each had an equal share, to 10 %, in every interval from then on until
+    /// one leaves. None: they never had.
+    std::optional<std::int64_t> settled_ps{};
     std::uint64_t offered = 0, unposted = 0; ///< of an open loop, the warm-up included
     /// Of an end of the measured time queue pairs may have done what they have not told yet: so much of the rates at
     /// most, as a share of them. None: operations are measured, whose ends are told.

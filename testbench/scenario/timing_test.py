@@ -103,7 +103,7 @@ ELSEWHERE = {"link.reorder_delay_ns", "hca.adaptive_retransmission_ns", "fabric.
              "fabric.reroute_ns", "hca.device_tlb_latency_ns",
              "hca.dcqcn.rpg_time_reset_ns", "hca.dcqcn.rate_reduce_monitor_period_ns", "hca.dcqcn.dce_tcp_rtt_ns",
              "hca.dcqcn.min_time_between_cnps_ns", "hca.swift.base_target_ns", "hca.swift.fs_range_ns",
-             "traffic.warm_up_ns", "traffic.duration_ns",
+             "traffic.warm_up_ns", "traffic.duration_ns", "traffic.join_ns", "traffic.stay_ns",
              "collective.skew_ns",
              # of another card, whose test is simple_program_test.py
              "simple.descriptor_ns", "simple.packet_ns", "simple.latency_ns", "simple.command_ns"}

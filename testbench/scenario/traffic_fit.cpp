@@ -175,6 +175,16 @@ Fit look_at_keys(const Config& config, const Plan& plan) {
         return refuse(config, "traffic.messages", "without times (timed = false) only messages end the run");
     if (plan.work.is_open_loop() && !config.timed)
         return refuse(config, "traffic.rate", "without times (timed = false) there are no rates");
+    for (const auto& [path, time] : {std::pair{"traffic.join_ns", how.join}, {"traffic.stay_ns", how.stay}}) {
+        if (time == model::port::Time{})
+            continue;
+        if (!config.timed)
+            return refuse(config, path, "without times (timed = false) all flows begin at once and stay");
+        if (plan.work.is_listed)
+            return refuse(config, path, "traffic.replay says when flows send: leave it out");
+        if (is_ping_pong)
+            return refuse(config, path, "flows of a ping-pong begin together and stay: leave it out");
+    }
     if (how.inline_bytes != 0 && how.memory == TrafficMemory::vram)
         return refuse(config, "traffic.inline", "a processor makes no work request of VRAM: traffic.memory is vram");
     if (how.region_bytes != 0 && how.region_bytes < plan.work.stride())
@@ -246,6 +256,7 @@ std::expected<Plan, std::string> plan_traffic(const Config& config) {
         return Error(done.error());
     if (const auto done = is_listed ? read_list(config, described, plan) : add_flows(config, described, plan); !done)
         return Error(done.error());
+    load::stagger(plan, config.traffic.join, config.traffic.stay);
     drop_idle_nodes(plan);
     if (const auto done = look_at_keys(config, plan); !done)
         return Error(done.error());

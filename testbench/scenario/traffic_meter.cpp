@@ -32,7 +32,7 @@ void TrafficMeter::Count::add(const load::Done& message) {
 TrafficMeter::TrafficMeter(platform::topology::Platform& platform, const load::Plan& plan,
                            const platform::ranks::Share& here)
     : platform_(platform), here_(here), plan_(plan), how_(plan.work.how), wanted_warm_up_(how_.warm_up_messages),
-      work_(plan.nodes.size()), reductions_(plan.nodes.size()), flows_(plan.flows.size()) {
+      work_(plan.nodes.size()), reductions_(plan.nodes.size()), flows_(plan.flows.size()), shares_(plan.flows) {
     if (plan.operations) {
         wanted_warm_up_ = plan.operations->warm_up;
         operations_.resize(plan.operations->kinds.size());
@@ -70,6 +70,7 @@ void TrafficMeter::add(std::span<const load::Done> messages) {
         all_.add(message);
         part_.add(message);
         flows_[message.flow].add(message);
+        shares_.add(message.flow, message.bytes);
     }
     if (plan_.operations)
         return;
@@ -143,6 +144,7 @@ void TrafficMeter::finish() {
 
 void TrafficMeter::cut(Moment end) {
     parts_.push_back({std::exchange(part_, {}), std::move(end)});
+    shares_.cut();
     if (parts_.size() >= 2 * how_.intervals && how_.duration == Time{})
         join_pairs();
 }
@@ -159,6 +161,7 @@ void TrafficMeter::join_pairs() {
         part.end = std::move(next.end);
     }
     parts_ = std::move(joined);
+    shares_.join_pairs();
     interval_ *= 2;
 }
 
@@ -168,15 +171,28 @@ void TrafficMeter::wait_until(Time time) {
         sc_core::wait(to_sc(time - now), told_);
 }
 
+/// When the last flow leaves, after which nothing new is sent; model::port::never where one stays.
+Time TrafficMeter::all_have_left() const {
+    const auto last = std::ranges::max(plan_.flows, {}, &load::Flow::leaves).leaves;
+    return last == model::port::never ? last : started_ + last;
+}
+
 void TrafficMeter::watch() {
     while (!has_started_ && !is_over_)
         sc_core::wait(told_);
-    wait_until(started_ + how_.warm_up);
-    if (!is_over_ && warmed_up_ >= wanted_warm_up_)
+    const auto left = all_have_left();
+    wait_until(std::min(left, started_ + how_.warm_up));
+    if (!is_over_ && kernel_now() >= started_ + how_.warm_up && warmed_up_ >= wanted_warm_up_)
         begin();
-    while (!has_begun_ && !is_over_)
-        sc_core::wait(told_);
-    const auto end = how_.duration > Time{} ? begin_.at + how_.duration : model::port::never;
+    while (!has_begun_ && !is_over_) {
+        if (left == model::port::never)
+            sc_core::wait(told_);
+        else if (kernel_now() < left)
+            sc_core::wait(to_sc(left - kernel_now()), told_);
+        else
+            finish();
+    }
+    const auto end = std::min(left, how_.duration > Time{} ? begin_.at + how_.duration : model::port::never);
     while (!is_over_) {
         wait_until(std::min(end, kernel_now() + interval_));
         if (is_over_)
@@ -219,12 +235,9 @@ void TrafficMeter::show(Result& result) const {
         row.bottleneck = std::move(found.name), row.load = found.load;
     };
     TrafficRow all{.messages = all_.messages(), .bytes = all_.bytes, .latency = all_.latency.summary()};
-    double sum = 0, squares = 0;
-    for (const auto& flow : flows_) {
-        sum += static_cast<double>(flow.bytes);
-        squares += static_cast<double>(flow.bytes) * static_cast<double>(flow.bytes);
-    }
-    all.fairness = squares > 0 ? sum * sum / squares / static_cast<double>(flows_.size()) : 0;
+    std::vector<std::uint64_t> bytes(flows_.size());
+    std::ranges::transform(flows_, bytes.begin(), &Count::bytes);
+    all.fairness = jain(bytes);
     if (!plan_.operations && all.messages != 0)
         all.rate_error = static_cast<double>(flows_.size()) * plan_.work.queue_pairs * how_.signal_every /
                          static_cast<double>(all.messages);
@@ -253,6 +266,21 @@ void TrafficMeter::show(Result& result) const {
     for (auto& operation : result.operations)
         operation.elapsed_ps = all.elapsed_ps;
     result.traffic = std::move(all);
+    show_shares(result);
+}
+
+/// Of messages alone: what an operation makes its flows carry is decided by the operation.
+void TrafficMeter::show_shares(Result& result) const {
+    if (plan_.operations)
+        return;
+    std::vector<FlowShares::Span> spans;
+    for (std::size_t i = 0; i < result.intervals.size(); ++i) {
+        auto& row = result.intervals[i];
+        spans.push_back({Time{row.begin_ps} - started_, Time{row.end_ps} - started_});
+        row.shares = shares_.in(i, spans.back());
+    }
+    if (const auto settled = shares_.settled(spans))
+        result.traffic->settled_ps = settled->count();
 }
 
 } // namespace scenario

@@ -9,6 +9,7 @@
 #include "testbench/load/plan.h"
 #include "testbench/scenario/busiest.h"
 #include "testbench/scenario/counting.h"
+#include "testbench/scenario/flow_shares.h"
 #include "testbench/scenario/latency_count.h"
 #include "testbench/scenario/result.h"
 
@@ -75,6 +76,8 @@ private:
     void finish();
     void join_pairs();
     void wait_until(model::port::Time time);
+    model::port::Time all_have_left() const;
+    void show_shares(Result& result) const;
     Busiest busiest_between(const Moment& begin, const Moment& end) const;
 
 protected:
@@ -92,6 +95,7 @@ protected:
     Moment begin_;
     Count all_, part_;
     std::vector<Count> flows_;
+    FlowShares shares_;
     std::vector<LatencyCount> operations_; ///< by kind
     std::vector<Part> parts_;
 };

@@ -135,6 +135,18 @@ def memory_is_where_it_is_wanted():
         expect(sum_of(got)["checked"] > 0, f"{access}: {sum_of(got)}")
 
 
+def a_list_ends_where_several_messages_are_told_at_a_time():
+    """Whatever is left over has no completion of its own, and the list is not over without it."""
+    listed = SCRATCH / "few.txt"
+    for count in (1, 2, 7, 18):
+        # The last one comes when nobody has been busy for longer than a run that hangs is waited for.
+        times = [*(number * 100 for number in range(count)), 20_000_000_000]
+        listed.write_text("".join(f"{time} A B write 4096\n" for time in times))
+        got = result("--set", f"traffic.replay={listed}", "--set", "traffic.warm_up=0", "--set",
+                     "traffic.signal_every=4", "--set", "scenario.queue_depth=8", config=PAIR)
+        expect(got["traffic"][0]["messages"] == count + 1, got["traffic"])
+
+
 def a_list_of_messages_is_replayed():
     """Every message of it, at its time; what is wrong with it has its line."""
     listed = SCRATCH / "list.txt"

@@ -85,3 +85,20 @@ TEST_CASE("patterns that nobody can play are refused", "[unit][load]") {
     CHECK(flows(TrafficPattern::permutation, {0}, {0}) == "one of them would send to itself: name others");
     CHECK(flows(TrafficPattern::all_to_all, {0}, {0}) == "nobody is there to send to");
 }
+
+TEST_CASE("connections join one after the other, both directions at once, and leave as long after that",
+          "[unit][load]") {
+    using namespace std::chrono_literals;
+    auto plan = nodes(4);
+    REQUIRE(add_flows(plan, TrafficPattern::pairs, {0, 1}, {2, 3}, true, 1));
+    stagger(plan, 10us, 25us);
+
+    REQUIRE(plan.flows.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(plan.flows[i].joins == (i / 2) * model::port::Time{10us});
+        CHECK(plan.flows[i].leaves == plan.flows[i].joins + model::port::Time{25us});
+    }
+    stagger(plan, 10us, 0us);
+    CHECK(plan.flows[3].joins == model::port::Time{10us});
+    CHECK(plan.flows[3].leaves == model::port::never);
+}
