@@ -10,12 +10,16 @@
 #include "testbench/study/answer.h"
 #include "testbench/study/page.h"
 #include "testbench/study/read_study.h"
+#include "testbench/study/store.h"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace hcasim {
 
@@ -32,6 +36,21 @@ std::string draw(const study::Origin& origin) {
     return platform ? draw_svg(*platform) : std::string();
 }
 
+/// Whether a file is the results of some sweep, of whatever version: as SQLite has it, the number that says whose file
+/// it is stands at byte 68, big endian ("Database File Format" 1.3.14).
+bool has_results(const std::string& path) {
+    constexpr std::size_t at = 68;
+    std::array<char, at + 4> head{};
+    std::ifstream file(path, std::ios::binary);
+    if (!file.read(head.data(), head.size()) ||
+        !std::string_view(head.data(), head.size()).starts_with("SQLite format 3"))
+        return false;
+    std::int64_t number = 0;
+    for (auto i = at; i < head.size(); ++i)
+        number = number << 8 | static_cast<unsigned char>(head[i]);
+    return number == study::application_id;
+}
+
 } // namespace
 
 int study_report(const StudyReportOptions& options) {
@@ -44,6 +63,10 @@ int study_report(const StudyReportOptions& options) {
         return refuse(store.error());
     if (const auto apart = are_apart(files); !apart)
         return refuse(apart.error());
+    if (!platform::observe::files::is_standard_output(path) && has_results(path))
+        return refuse(fmt::format("--output {}: holds results of `hcasim sweep`, which a page would replace; name "
+                                  "another file",
+                                  path));
     const auto study = study::parse_study(store->origin().text, store->origin().file);
     if (!study)
         return refuse(
@@ -72,9 +95,8 @@ int study_report(const StudyReportOptions& options) {
     if (platform::observe::files::is_standard_output(path))
         return status::good;
     Console console(stdout, Console::Speech::all);
-    console.say(fmt::format("{}\n{} points in {}\n",
-                            study::print_answer(study::answer(*study, outcomes), console.width()), outcomes.size(),
-                            path));
+    console.say(fmt::format("{}\n{} in {}\n", study::print_answer(study::answer(*study, outcomes), console.width()),
+                            study::print_points(outcomes.size()), path));
     return console.is_good() ? status::good : status::output_lost;
 }
 

@@ -1,9 +1,12 @@
 #include "testbench/hcasim/sweep.h"
 
+#include "platform/topology/effect.h"
 #include "platform/topology/keys.h"
+#include "platform/topology/read.h"
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/interrupt.h"
 #include "testbench/hcasim/payload.h"
+#include "testbench/hcasim/run.h"
 #include "testbench/hcasim/status.h"
 #include "testbench/hcasim/version.h"
 #include "testbench/study/answer.h"
@@ -96,6 +99,48 @@ int be_task(const std::string& directory) {
     }
 }
 
+/// Points that are looked at for keys without effect; a key that has one nearly always shows it in the first few.
+constexpr std::size_t most_looked_at = 1000;
+
+/// Keys of the base, of [set] and of axes that change nothing in any of the first points, as far as their values are
+/// not the defaults: an axis of such a key gives as many equal results as it has values.
+std::vector<platform::topology::IdleKey> idle_keys(const study::ReadStudy& read) {
+    using namespace platform::topology;
+    const auto& study = read.study;
+    std::vector<IdleKey> left;
+    for (const auto& key : read.base.given)
+        if (study.axis(key.path) == nullptr && std::ranges::find(left, key.path, &IdleKey::path) == left.end())
+            left.push_back({key.path, key.where == "--set" ? study.file : key.where, {}});
+    for (const auto& axis : study.axes)
+        left.push_back({axis.key, axis.where, {}});
+    static const Config defaults;
+    const auto points = study::next_batch(study, {}).points;
+    const auto step = points.size() / most_looked_at + 1;
+    for (std::size_t i = 0; i < points.size() && !left.empty(); i += step) {
+        std::vector<std::string> overrides;
+        for (const auto& [key, value] : study::all_settings(study, points[i]))
+            overrides.push_back(fmt::format("{}={}", key, value));
+        const auto config = read_config(study.base, overrides);
+        if (!config)
+            continue; // the point fails, and says why
+        const auto idle = platform::topology::idle_keys(*config);
+        std::erase_if(left, [&](IdleKey& one) {
+            const auto* key = find_key(one.path);
+            if (key == nullptr)
+                return true; // of one part, by name
+            if (key->get(*config) == key->get(defaults))
+                return false;
+            const auto found = std::ranges::find(idle, one.path, &IdleKey::path);
+            if (found == idle.end())
+                return true;
+            one.why = found->why;
+            return false;
+        });
+    }
+    std::erase_if(left, [](const IdleKey& one) { return one.why.empty(); }); // which has its default everywhere
+    return left;
+}
+
 std::string spool_of(const std::string& path) { return std::filesystem::absolute(path).string() + ".spool"; }
 
 using Engine = std::unique_ptr<study::Engine>;
@@ -128,8 +173,11 @@ std::expected<Engine, std::string> make_engine(const SweepOptions& options, cons
     return std::make_unique<study::SlurmEngine>(study, store, std::move(*slurm), std::move(setup));
 }
 
-int sweep_into(study::Store& store, const study::Study& study, const SweepOptions& options, const std::string& path) {
+int sweep_into(study::Store& store, const study::ReadStudy& read, const SweepOptions& options,
+               const std::string& path) {
+    const auto& study = read.study;
     Console console(stdout, Console::Speech::all);
+    console.say(print_idle(idle_keys(read)));
     const auto engine = make_engine(options, study, store, path, console);
     if (!engine)
         return refuse(engine.error());
@@ -169,9 +217,9 @@ int sweep_into(study::Store& store, const study::Study& study, const SweepOption
         return interrupt.number() != 0 ? status::signalled(interrupt.number()) : status::failed;
     }
     const auto outcomes = store.all();
-    console.say(fmt::format("{}\n\n{}\n{} points in {}; `hcasim report {}` makes a page of them\n", end,
-                            study::print_answer(study::answer(study, outcomes), console.width()), outcomes.size(), path,
-                            path));
+    console.say(fmt::format("{}\n\n{}\n{} in {}; `hcasim report {}` makes a page of them\n", end,
+                            study::print_answer(study::answer(study, outcomes), console.width()),
+                            study::print_points(outcomes.size()), path, path));
     if (!console.is_good())
         return status::output_lost;
     return std::ranges::all_of(outcomes, [](const auto& one) { return one.status == study::Status::done; })
@@ -182,6 +230,10 @@ int sweep_into(study::Store& store, const study::Study& study, const SweepOption
 } // namespace
 
 int sweep(const SweepOptions& options) {
+    if (options.only_digest && !options.output.empty())
+        return refuse(fmt::format("--output {}: --digest writes nothing, and takes the results in the place of the "
+                                  "study: hcasim sweep --digest {}",
+                                  options.output, options.output));
     if (options.only_digest)
         return print_digest(options.study);
     if (options.is_task)
@@ -194,8 +246,8 @@ int sweep(const SweepOptions& options) {
     const auto& study = read->study;
     if (options.only_checks) {
         Console console(stdout, Console::Speech::all);
-        console.say(fmt::format("{}: can run, {} points to begin with\n", printable(options.study),
-                                study::next_batch(study, {}).points.size()));
+        console.say(fmt::format("{}{}: can run, {} points to begin with\n", print_idle(idle_keys(*read)),
+                                printable(options.study), study::next_batch(study, {}).points.size()));
         return console.is_good() ? status::good : status::output_lost;
     }
     const auto path =
@@ -213,7 +265,7 @@ int sweep(const SweepOptions& options) {
     if (!store)
         return refuse(store.error());
     try {
-        return sweep_into(*store, study, options, path);
+        return sweep_into(*store, *read, options, path);
     } catch (const study::SubmissionRefused& why) {
         return refuse(fmt::format("sbatch does not take the points: {}", why.what()));
     } catch (const std::runtime_error& trouble) {

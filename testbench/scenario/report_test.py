@@ -178,6 +178,12 @@ def what_is_no_result_gives_no_page():
     same = subprocess.run([PROGRAM, "report", SCRATCH / "r.sqlite", "-o", SCRATCH / "r.sqlite"], capture_output=True,
                           text=True, timeout=60, check=False)
     refused(same, "is the same file as")
+    other = SCRATCH / "other.sqlite"
+    other.write_bytes((SCRATCH / "r.sqlite").read_bytes())
+    over = subprocess.run([PROGRAM, "report", SCRATCH / "r.sqlite", "-o", other], capture_output=True, text=True,
+                          timeout=60, check=False)
+    refused(over, "holds results of `hcasim sweep`", "name another file")
+    expect(other.read_bytes() == (SCRATCH / "r.sqlite").read_bytes(), "other results were overwritten")
     for own, reason in (("", "0 axes"), ("scenario.qps=2\nscenario.qps=1", "twice"), ("scenario.qps=many", "no value"),
                         ("scenario.mtu=256", "no axis")):
         with sqlite3.connect(SCRATCH / "r.sqlite") as database:

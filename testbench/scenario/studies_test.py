@@ -88,6 +88,16 @@ def a_small_buffer_costs_dcqcn_its_rate():
         expect(none > 380 and swift > 350, f"{buffer}: a slow cable: {none} and {swift} Gbit/s")
 
 
+def small_reductions_let_flows_that_join_share_at_once():
+    said = shipped("dcqcn_joins", ("[50, 80, 98]", "[50, 98]"), (', "20 us"]', "]"), ('["4 us", "1 us"]', '["4 us"]'),
+                   ("values = [5, 20]", "values = [5]"), ('ai_rate" = 20', 'ai_rate" = 5'))
+    expect(said.count("it is in this band") == 2, said)
+    default, tuned = (at("settled", f"hca.dcqcn.rpg_min_dec_fac={dec}", f"hca.dcqcn.rpg_time_reset_ns={time}",
+                         f"hca.dcqcn.min_time_between_cnps_ns={notified}")
+                      for dec, time, notified in ((50, "300 us", "4 us"), (98, "100 us", "2 us")))
+    expect(default == 24 and tuned <= 4, f"settled after {default} and {tuned} ms")
+
+
 def the_iotlb_has_its_knee_in_the_published_band():
     said = shipped("iotlb_knee", ("points = 7", "points = 4"), ("until = 1.2", "until = 2"),
                    ("warm_up = 5000", "warm_up = 2000"), ("messages = 10000", "messages = 4000"))

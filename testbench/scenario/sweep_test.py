@@ -1,6 +1,7 @@
 """sweep_test.py HCASIM SOURCE CASE: studies as a person runs them: `hcasim sweep`, its results file, what is refused,
 and that a sweep which is killed comes to the same results."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -236,11 +237,9 @@ def a_file_that_is_not_this_studys_stays_as_it_is():
     expect("point 2 is scenario.qps=3" in ran.stderr, ran.stderr)
     output.write_bytes(b"") # of one that was killed before its first transaction
     sweep(path)
-    blocker = subprocess.Popen(["flock", output, "sleep", "20"])
-    time.sleep(0.5)
-    refused(sweep(path, status=REFUSED), "another sweep is writing it")
-    blocker.kill()
-    blocker.wait()
+    with open(output, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # as another sweep does
+        refused(sweep(path, status=REFUSED), "another sweep is writing it")
 
 
 KNEE = """
@@ -331,6 +330,36 @@ def one_axis_at_a_time_and_products_of_axes():
         "scenario.qps=1\nlink.latency_ns=100 ns\n", "scenario.qps=1\nlink.latency_ns=1100 ns\n",
         "scenario.qps=1\nlink.latency_ns=2100 ns\n", "scenario.qps=4\nlink.latency_ns=100 ns\n"],
         rows("SELECT own FROM point", "product.sqlite"))
+
+
+def options_that_would_do_nothing_are_refused():
+    path = study(GRID)
+    for arguments, words in ((("--digest", "-o", "x.sqlite"), ("--output x.sqlite", "hcasim sweep --digest x.sqlite")),
+                             (("--jobs", "0"), ("--jobs",))):
+        refused(subprocess.run([PROGRAM, "sweep", path, *arguments], capture_output=True, text=True, timeout=60,
+                               check=False, cwd=SCRATCH), *words)
+
+
+def keys_without_effect_are_told():
+    """Of the base, of [set] and of axes, where no point has what they need; not those that an axis gives an effect."""
+    text = """[set]
+link.encapsulation = "infiniband"
+fabric.switch_ports = 16
+iommu.walkers = 2
+[[axes]]
+key = "hca.congestion_control"
+values = ["none", "dcqcn", "swift"]
+[[axes]]
+key = "iommu.present"
+values = [false, true]
+"""
+    path = study(text)
+    notes = [f"note: {path}: 'fabric.switch_ports' has no effect: ", "'hca.congestion_control' has no effect: "]
+    for arguments, ending in ((("--check",), "can run, 6 points"), ((), "the design is complete")):
+        told = sweep(path, *arguments).stdout
+        expect(told.count("note: ") == len(notes) and ending in told, told)
+        for note in notes:
+            expect(note in told, f"'{note}' is not in {told}")
 
 
 main(globals())

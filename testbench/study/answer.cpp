@@ -1,6 +1,7 @@
 #include "testbench/study/answer.h"
 
 #include "testbench/hcasim/console.h"
+#include "testbench/study/best.h"
 #include "testbench/study/cells.h"
 #include "testbench/study/effects.h"
 #include "testbench/study/knee.h"
@@ -106,30 +107,6 @@ void add_published(const Study& study, std::span<const Cell> cells, std::vector<
     }
 }
 
-void add_best(const Study& study, std::span<const Cell> cells, std::vector<std::string>& said) {
-    for (const auto& metric : study.metrics) {
-        const Cell *best = nullptr, *worst = nullptr;
-        for (const auto& cell : cells) {
-            const auto* value = cell.metric(metric.name);
-            if (value == nullptr || !is_feasible(study, cell))
-                continue;
-            const auto is_better = [&](const Cell* than) {
-                const auto by = value->mean - than->metric(metric.name)->mean;
-                return metric.is_more_better ? by > 0 : by < 0;
-            };
-            best = best == nullptr || is_better(best) ? &cell : best;
-            worst = worst == nullptr || !is_better(worst) ? &cell : worst;
-        }
-        if (best == nullptr)
-            continue;
-        const auto& found = *best->metric(metric.name);
-        const auto spread = found.half_width > 0 ? fmt::format(" +- {}", print_number(found.half_width)) : "";
-        said.push_back(fmt::format("{} is best with {}{}{}, and worst with {}{}.", metric.name,
-                                   with_unit(found.mean, metric), spread, at(best->settings),
-                                   with_unit(worst->metric(metric.name)->mean, metric), at(worst->settings)));
-    }
-}
-
 void add_effects(const Study& study, std::span<const Cell> cells, std::vector<std::string>& said) {
     if (study.axes.size() < 2)
         return;
@@ -181,6 +158,8 @@ std::string print_number(double value) {
                                                            : fmt::format("{:.4g}", value);
 }
 
+std::string print_points(std::size_t count) { return fmt::format("{} point{}", count, count == 1 ? "" : "s"); }
+
 std::vector<std::string> answer(const Study& study, std::span<const Outcome> outcomes) {
     const auto cells = cells_of(study, outcomes);
     std::vector<std::string> said;
@@ -193,8 +172,8 @@ std::vector<std::string> answer(const Study& study, std::span<const Outcome> out
     if (outcomes.empty())
         said.emplace_back("No point has been run yet.");
     else if (said.empty())
-        said.push_back(fmt::format("Nothing follows from {}: there is nothing to compare.",
-                                   outcomes.size() == 1 ? "one point" : fmt::format("{} points", outcomes.size())));
+        said.push_back(
+            fmt::format("Nothing follows from {}: there is nothing to compare.", print_points(outcomes.size())));
     return said;
 }
 

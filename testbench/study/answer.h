@@ -18,5 +18,7 @@ std::string print_answer(const std::vector<std::string>& sentences, std::size_t 
 
 /// "12.35", with the digits that are worth showing.
 std::string print_number(double value);
+/// "1 point", "44 points"
+std::string print_points(std::size_t count);
 
 } // namespace study

@@ -40,6 +40,7 @@ void forget_machine(Json& value) {
             forget_machine(item);
 }
 
+/// NaN: there is none (null).
 using Values = std::map<std::string, double, std::less<>>;
 
 /// Each number of a result by its name as `hcasim compare` has it.
@@ -47,7 +48,9 @@ Values values_of(const hcasim::ResultFile& result) {
     Values values;
     for (const auto& thing : result.things)
         for (const auto& [name, value] : thing.values)
-            if (const auto number = hcasim::number_of(value)) {
+            if (const auto number = std::holds_alternative<std::nullptr_t>(value)
+                                        ? std::optional(std::numeric_limits<double>::quiet_NaN())
+                                        : hcasim::number_of(value)) {
                 const auto group = thing.name.empty() ? thing.group : fmt::format("{}[{}]", thing.group, thing.name);
                 values[group.empty() ? name : fmt::format("{}.{}", group, name)] = *number;
             }
@@ -84,6 +87,13 @@ std::expected<double, std::string> value_of(const Metric& metric, const Values& 
     auto value = look_up(values, metric.value);
     if (!value)
         return value;
+    if (std::isnan(*value)) {
+        if (!metric.otherwise)
+            return std::unexpected(fmt::format("there is no '{}' in this result (null); [[metrics]] otherwise = ... "
+                                               "says what counts then",
+                                               metric.value));
+        value = *metric.otherwise;
+    }
     if (!metric.per.empty()) {
         const auto per = look_up(values, metric.per);
         if (!per)

@@ -93,6 +93,7 @@ Json point_of(const Study& study, const Outcome& one) {
     return {{"number", one.point.number},
             {"round", one.point.round},
             {"repetition", one.point.repetition},
+            {"seed", study.seed + one.point.repetition},
             {"settings", as_json(one.point.settings)},
             {"all", as_json(all_settings(study, one.point))},
             {"status", to_string(one.status)},

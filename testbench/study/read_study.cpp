@@ -43,6 +43,9 @@ Metric read_metric(const toml::table& written, Faults& faults) {
     metric.where = table.where("name");
     metric.per = table.text("per");
     metric.scale = table.number("scale", 1);
+    if (metric.scale == 0)
+        table.note("scale", "a scale of 0 makes every value 0");
+    metric.otherwise = table.limit("otherwise");
     metric.unit = table.text("unit");
     metric.plot = table.text("plot");
     const auto field =

@@ -111,7 +111,8 @@ std::vector<std::string> identity(const Study& study, std::string_view platform)
     lines.push_back(fmt::format("{} repetitions of seed {}, set to {}, within {} s", study.repetitions, study.seed,
                                 fmt::join(study.seed_keys, " "), study.timeout_s));
     for (const auto& metric : study.metrics)
-        lines.push_back(fmt::format("metric {}: {} per {} times {}, {} is better", metric.name, metric.value,
+        lines.push_back(fmt::format("metric {}: {}{} per {} times {}, {} is better", metric.name, metric.value,
+                                    metric.otherwise ? fmt::format(" or {}", *metric.otherwise) : "",
                                     metric.per.empty() ? "nothing" : metric.per, metric.scale,
                                     metric.is_more_better ? "more" : "less"));
     const auto bound = [](const std::optional<double>& limit) { return limit ? fmt::to_string(*limit) : "any"; };

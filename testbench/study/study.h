@@ -61,8 +61,9 @@ struct Metric {
     std::string value{}; ///< as `hcasim compare` names it: "transfers[WRITE A -> B].rate_bytes_per_second"
     std::string per{};   ///< another value, by which it is divided; empty: none
     double scale = 1;    ///< and what it is multiplied with
-    std::string unit{};  ///< "Gbit/s"
-    std::string plot{};  ///< metrics of one name share a plot: "latency"; empty: it has one of its own
+    std::optional<double> otherwise{}; ///< what counts for `value` where the result has null; none: such a point fails
+    std::string unit{};                ///< "Gbit/s"
+    std::string plot{};                ///< metrics of one name share a plot: "latency"; empty: it has one of its own
     bool is_more_better = false;
     std::string where{};
 };

@@ -363,7 +363,7 @@
                         return axis.number ? parseFloat(coordinate(p, axis)) : p.settings[axis.key];
                     } };
             }))
-            .concat([{ name: "seed", of: function (p) { return p.repetition; } }])
+            .concat([{ name: "seed", of: function (p) { return p.seed; } }])
             .concat(data.metrics.map(function (metric) {
                 return { name: with_unit(metric), of: function (p) { return p.metrics[metric.name]; }, metric: metric };
             }))

@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* result = R"({"kind": "hcasim result", "format": 1, "version": "0.1", "revision": "abc",
     "scenario": "gpudirect", "failure": "nothing arrived", "payload_path": "/tmp/x", "sim_time_ns": 500,
+    "never_ns": null,
     "wall_seconds": 0.25, "event_digest": "0123",
     "transfers": [{"name": "WRITE A -> B", "bytes": 4000, "wall_seconds": 1}], "events": {"DmaRead": 8}})";
 
@@ -70,6 +71,18 @@ TEST_CASE("a metric that a result has not fails the point, with the nearest name
     CHECK(outcome(none, {.output = result}).status == study::Status::done);
     CHECK(outcome(study_of({.value = "sim_time_ns", .scale = 1e308}), {.output = result}).status ==
           study::Status::failed);
+}
+
+TEST_CASE("where a result has null, a metric counts what the study says, or fails the point", "[unit][study]") {
+    const auto made = outcome(study_of({.value = "never_ns"}), {.output = result});
+    CHECK(made.status == study::Status::failed);
+    CHECK(made.reason == "there is no 'never_ns' in this result (null); [[metrics]] otherwise = ... says what counts "
+                         "then");
+
+    const auto said = outcome(study_of({.value = "never_ns", .scale = 2, .otherwise = 21}), {.output = result});
+    CHECK(said.status == study::Status::done);
+    CHECK(said.metrics.at("m") == 42);
+    CHECK(outcome(study_of({.value = "sim_time_ns", .otherwise = 21}), {.output = result}).metrics.at("m") == 500);
 }
 
 TEST_CASE("the command of a point has the keys of the study, of the point and its seed", "[unit][study]") {
