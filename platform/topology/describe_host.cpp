@@ -241,9 +241,13 @@ void Builder::give_slots(Tree& tree) {
             part.slot = static_cast<unsigned>(free - slots.begin());
         } else if (slots.size() == 1) {
             const auto& other = tree.parts[*slots.front()];
+            const bool is_switch = part.kind == PartKind::pcie_switch;
+            const auto below = is_switch                             ? part.name + "." + other.name
+                               : other.kind == PartKind::pcie_switch ? other.name + "." + part.name
+                                                                     : "sw0." + part.name;
             add_fault(part.where, fmt::format("two parts in one slot: root port {} has one, and '{}' is in it ({}); a "
-                                              "switch below it has more, as in {}.sw0.{}",
-                                              name_of(part), other.name, other.where, name_of(part), part.name));
+                                              "switch below it has more, as in {}.{}, or choose another root port",
+                                              name_of(part), other.name, other.where, name_of(part), below));
         } else if (faults_.empty() || faults_.back().where != part.where) { // one mistake, one fault
             add_fault(part.where,
                       fmt::format("no slot is left for '{}': {} has {}", part.name, name_of(part), slots.size()));

@@ -1,9 +1,13 @@
 #include "platform/topology/effect.h"
 
+#include "platform/topology/description.h"
 #include "platform/topology/keys.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace platform::topology {
@@ -11,13 +15,15 @@ namespace {
 
 using model::hca::congestion::Algorithm;
 
-/// A key, or all keys that begin alike, and what must hold for them to have an effect.
+/// A key, or all keys that begin alike, and what must hold of some part for them to have an effect. What is asked is
+/// the configuration as that part has it (is_met_somewhere).
 struct Need {
     std::string_view path; ///< a trailing dot or underscore: all that begin with it
     bool (*is_met)(const Config&);
     std::string_view why_not;
 };
 
+bool has_several_ways(const Config& c) { return !c.is_pair(); }
 bool has_device_tlb(const Config& c) { return c.hca_ats.entries != 0; }
 bool is_ethernet(const Config& c) { return c.link.encapsulation != model::port::Encapsulation::infiniband; }
 bool has_ethernet_switch(const Config& c) { return c.fabric.has_switch && is_ethernet(c) && c.timed; }
@@ -43,8 +49,8 @@ constexpr std::array needs{
          [](const Config& c) { return c.link.encapsulation == model::port::Encapsulation::infiniband; },
          "link.encapsulation is not infiniband"},
     Need{"link.rate_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
-    Need{"fabric.adaptive_routing", [](const Config&) { return false; }, "between two hosts there is one way"},
-    Need{"fabric.routing", [](const Config&) { return false; }, "between two hosts there is one way"},
+    Need{"fabric.adaptive_routing", has_several_ways, "between two hosts there is one way"},
+    Need{"fabric.routing", has_several_ways, "between two hosts there is one way"},
     Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },
          "there is no switch (fabric.switch is false)"},
     Need{"fabric.switch_hoq_life", has_infiniband_switch, no_lifetime},
@@ -133,9 +139,27 @@ bool is_of_workload(std::string_view path) {
     return std::ranges::any_of(tables, [&](std::string_view table) { return path.starts_with(table); });
 }
 
+/// Keys of [scenario] that only some workloads look at.
+std::string reason_of_scenario(std::string_view name, std::string_view path) {
+    const bool has_roles = name == "gpudirect" || name == "dmabuf"; // testbench/scenario/roles.h
+    if (path == "scenario.through" && !has_roles && name != "remote_storage")
+        return "scenario.name is none of gpudirect, dmabuf, remote_storage";
+    if ((path == "scenario.from" || path == "scenario.to" || path == "scenario.to_through") && !has_roles)
+        return "scenario.name is neither gpudirect nor dmabuf";
+    if ((path == "scenario.adversary" || path == "scenario.omit") && name != "gpu_rdma")
+        return "scenario.name is not gpu_rdma";
+    constexpr std::array<std::string_view, 6> without_chance{"gpudirect", "dmabuf",         "nvme",
+                                                             "gpu_nvme",  "storage_stream", "remote_storage"};
+    if (path == "scenario.seed" && std::ranges::find(without_chance, name) != without_chance.end())
+        return fmt::format("the scenario {} draws nothing; what a cable loses follows from link.seed", name);
+    return {};
+}
+
 /// Keys of the table of a workload that is not run.
 std::string reason_of_workload(const Config& config, std::string_view path) {
     const auto& name = config.scenario.name;
+    if (path.starts_with("scenario."))
+        return reason_of_scenario(name, path);
     const bool is_collective = name == "allreduce" || name == "alltoall" || name == "parameter_server";
     if (path.starts_with("collective.")) {
         if (!is_collective)
@@ -168,7 +192,48 @@ std::string reason_of_workload(const Config& config, std::string_view path) {
     return "scenario.name is not traffic";
 }
 
-std::string reason(const Config& config, const Key& key, Work work) {
+/// Whether it is met by a part that the keys are of. Parts may have keys of their own, so each one is asked with its
+/// values in the place of those of its class.
+bool is_met_somewhere(const Need& need, const Config& config, const Description& platform) {
+    auto seen = config;
+    const auto host_has_it = [&](const DescribedHost& host) {
+        seen.peers = host.peers;
+        seen.cache = host.cache;
+        seen.iommu = host.iommu;
+        return need.is_met(seen);
+    };
+    const auto hca_has_it = [&](const PartAt& at) {
+        const auto& hca = platform.part(at).hca();
+        seen.hca_model = hca.model;
+        seen.hca = hca.core;
+        seen.hca_ats = hca.ats;
+        seen.link = platform.cables[hca.cable].link;
+        return host_has_it(platform.hosts[at.host]);
+    };
+    const auto cable_has_it = [&](const Cable& cable) {
+        seen.link = cable.link;
+        return need.is_met(seen);
+    };
+    const auto switch_has_it = [&](const FabricSwitch& one) {
+        using model::port::Encapsulation;
+        seen.fabric.has_switch = true;
+        seen.fabric.buffer = one.buffer;
+        seen.fabric.lifetime = one.lifetime;
+        seen.link.encapsulation = one.is_ethernet ? Encapsulation::roce_v2_ipv4 : Encapsulation::infiniband;
+        return need.is_met(seen);
+    };
+    if (need.path.starts_with("hca.") || need.path.starts_with("simple."))
+        return std::ranges::any_of(platform.hcas, hca_has_it);
+    if (need.path.starts_with("iommu.") || need.path.starts_with("host."))
+        return std::ranges::any_of(platform.hosts, host_has_it);
+    if (need.path.starts_with("link."))
+        return std::ranges::any_of(platform.cables, cable_has_it);
+    if (need.path.starts_with("fabric.switch_"))
+        return std::ranges::any_of(platform.switches, switch_has_it);
+    return need.is_met(config);
+}
+
+std::string reason(const Config& config, const Description& platform, const Key& key, Work work) {
     if (work == Work::of_drivers && is_of_workload(key.path))
         return "drivers elsewhere bring work of their own";
     if (auto why = reason_of_workload(config, key.path); !why.empty())
@@ -179,11 +244,12 @@ std::string reason(const Config& config, const Key& key, Work work) {
         return "timed is false";
     if (key.path == "fabric.reroute_ns" && config.written.failures.empty())
         return "no cable fails: there are no [[failures]]";
-    // Of parts that have keys of their own, one may have what the others lack.
-    if (!config.is_pair() || !config.exceptions.empty())
-        return {};
+    if (platform.hcas.empty() &&
+        (key.path.starts_with("hca.") || key.path.starts_with("simple.") || key.path.starts_with("link.")))
+        return "the platform has no HCA";
     for (const auto& need : needs)
-        if (is_meant(need, key.path) && !(is_switch(key.path) && need.path != key.path) && !need.is_met(config))
+        if (is_meant(need, key.path) && !(is_switch(key.path) && need.path != key.path) &&
+            !is_met_somewhere(need, config, platform))
             return std::string(need.why_not);
     return {};
 }
@@ -192,6 +258,9 @@ std::string reason(const Config& config, const Key& key, Work work) {
 
 std::vector<IdleKey> idle_keys(const Config& config, Work work) {
     static const Config defaults;
+    const auto platform = describe(config);
+    if (!platform)
+        return {}; // it is refused, with what is wrong
     std::vector<IdleKey> idle;
     for (const auto& given : config.given) {
         const auto* key = find_key(given.path);
@@ -200,7 +269,7 @@ std::vector<IdleKey> idle_keys(const Config& config, Work work) {
         const auto again = std::ranges::find(idle, given.path, &IdleKey::path);
         if (again != idle.end())
             again->where = given.where; // of settings of the same key the last one counts
-        else if (auto why = reason(config, *key, work); !why.empty())
+        else if (auto why = reason(config, *platform, *key, work); !why.empty())
             idle.push_back({given.path, given.where, std::move(why)});
     }
     return idle;

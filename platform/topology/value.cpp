@@ -102,7 +102,12 @@ std::string unit_hint(Kind kind, std::string_view unit) {
 }
 
 std::expected<Value, std::string> parse_quantity(Kind kind, std::string_view text) {
-    const auto split = text.find_first_not_of("0123456789.-+");
+    auto split = text.find_first_not_of("0123456789.-+");
+    // "1e12", as numbers without a unit may be written, too.
+    if (split != text.npos && (text[split] == 'e' || text[split] == 'E'))
+        if (const auto power = text.find_first_not_of("+-", split + 1);
+            power != text.npos && power <= split + 2 && text[power] >= '0' && text[power] <= '9')
+            split = text.find_first_not_of("0123456789", power);
     const auto amount_text = text.substr(0, split);
     const auto unit = split == text.npos ? std::string_view{} : trim(text.substr(split));
     double amount = 0;

@@ -4,15 +4,48 @@
 #include "sw/transport/vfio_user/transport.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <string_view>
+#include <system_error>
 
 namespace hcadrive {
 
 using sw::failure;
 using sw::Result;
+
+namespace {
+
+/// By name, in their order.
+std::vector<std::string> sockets_in(const std::filesystem::path& directory) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+        if (entry.path().extension() == ".sock")
+            names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
+
+/// Cards that were named in another order are told before a driver begins: it would not know which place it has.
+sw::Result<void> look_at(sw::transport::Transport& function, const std::string& place, std::size_t number) {
+    constexpr std::uint32_t vendor_of_hcas = 0x15b3;
+    constexpr std::array<std::string_view, 4> meant{"the HCA of machine A", "the GPU of machine A",
+                                                    "the HCA of machine B", "the GPU of machine B"};
+    const auto vendor = function.config_read(0, 2), device = function.config_read(2, 2);
+    if ((vendor == vendor_of_hcas) == (number % 2 == 0))
+        return {};
+    return sw::failure(ENODEV, fmt::format("{}: is function {:04x}:{:04x}, which is not {}; the order is HCA and GPU "
+                                           "of machine A, HCA and GPU of machine B",
+                                           place, vendor, device, meant.at(number)));
+}
+
+} // namespace
 
 Result<Places> places_of(const std::vector<std::string>& named) {
     Places places;
@@ -31,9 +64,26 @@ Result<Places> places_of(const std::vector<std::string>& named) {
                        fmt::format("{}: is no directory; start `hcasim serve PLATFORM.toml --socket-dir DIR` and "
                                    "name its DIR here",
                                    named.front()));
-    constexpr std::array files{"hostA.hca.sock", "hostA.gpu.sock", "hostB.hca.sock", "hostB.gpu.sock"};
-    for (std::size_t i = 0; i < places.size(); ++i)
-        places[i] = (std::filesystem::path(named.front()) / files[i]).string();
+    // Of the pair, and of [[hosts]] with one part of each kind.
+    constexpr std::array<std::array<const char*, 3>, 4> files{{{"hostA.hca.sock", "A.hca0.sock", "A.hca.sock"},
+                                                               {"hostA.gpu.sock", "A.gpu0.sock", "A.gpu.sock"},
+                                                               {"hostB.hca.sock", "B.hca0.sock", "B.hca.sock"},
+                                                               {"hostB.gpu.sock", "B.gpu0.sock", "B.gpu.sock"}}};
+    const std::filesystem::path directory(named.front());
+    const auto is_there = [&](const char* file) { return std::filesystem::exists(directory / file, error); };
+    std::string missing;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto* const found = std::ranges::find_if(files[i], is_there);
+        if (found == files[i].end() && missing.empty())
+            missing = files[i].front();
+        places[i] = (directory / (found != files[i].end() ? *found : files[i].front())).string();
+    }
+    // Whoever has other sockets there has a server, of another platform; without any, connecting says what is wrong.
+    if (const auto others = sockets_in(directory); !missing.empty() && !others.empty())
+        return failure(ENOENT,
+                       fmt::format("{}: has no {}; its sockets are {}. Name four of a platform with an HCA and a "
+                                   "GPU in each machine: HCA and GPU of A, HCA and GPU of B",
+                                   named.front(), missing, fmt::join(others, " ")));
     return places;
 }
 
@@ -63,6 +113,8 @@ Result<std::unique_ptr<Functions>> Functions::open(const Places& places, const O
         if (!opened)
             return std::unexpected(opened.error());
         functions->transports_[i] = std::move(*opened);
+        if (const auto looked = look_at(*functions->transports_[i], places[i], i); !looked)
+            return std::unexpected(looked.error());
     }
     return functions;
 }

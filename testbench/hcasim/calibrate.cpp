@@ -136,7 +136,7 @@ int write_json(const std::string& path, std::span<const Calibrated> all) {
 int calibrate(const CalibrateOptions& options) {
     const auto chosen = choose_rows(options.row);
     if (!chosen)
-        return refuse(fmt::format("hcasim: {}", chosen.error()));
+        return refuse(chosen.error());
     const bool tells = !platform::observe::files::is_standard_output(options.json);
     Console console(tells ? stdout : stderr, Console::Speech::all);
     if (options.lists) {
@@ -145,7 +145,7 @@ int calibrate(const CalibrateOptions& options) {
     }
     const auto profiles = find_profiles(options);
     if (!profiles)
-        return refuse(fmt::format("hcasim: {}", profiles.error()));
+        return refuse(profiles.error());
     for (const auto& profile : *profiles) {
         try {
             (void)profile.with();

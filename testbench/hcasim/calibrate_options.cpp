@@ -1,5 +1,7 @@
 #include "testbench/hcasim/calibrate_options.h"
 
+#include "testbench/hcasim/choice.h"
+
 #include <CLI/CLI.hpp>
 
 namespace hcasim {
@@ -27,7 +29,8 @@ void add_calibrate(CLI::App& calibrate, CalibrateOptions& options) {
                     "Write the rows as one JSON object; - is standard output, the table "
                     "goes to standard error")
         ->type_name("FILE");
-    calibrate.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor");
+    calibrate.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor")
+        ->check(CLI::Range(1u, most_jobs));
     calibrate.add_flag("--list", options.lists, "List the rows, and measure nothing");
 }
 

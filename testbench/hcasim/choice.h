@@ -13,6 +13,9 @@
 
 namespace hcasim {
 
+/// Processes at a time: what --jobs takes at most.
+inline constexpr unsigned most_jobs = 1 << 16;
+
 /// The help lists the words. CLI::Transformer lists what they stand for, too, and of an enum of one byte that is the
 /// byte itself.
 template <class Enum, std::size_t n>

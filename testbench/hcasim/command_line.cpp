@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace hcasim {
@@ -76,6 +77,9 @@ void add_observers(CLI::App& command, ObserverOptions& options) {
         "decoded input, rule, chapter, likely cause; on standard error, or with --explain=FILE into FILE");
 }
 
+/// Of an explorer's row; more than any transfer has.
+constexpr std::uint64_t most_points = std::uint64_t{1} << 32;
+
 void add_explore(CLI::App& explore, ExploreOptions& options) {
     explore.footer(
         "\nThe points are the events between a request and its completion. Each run is a process; after it every byte "
@@ -133,12 +137,15 @@ void add_explore(CLI::App& explore, ExploreOptions& options) {
                     "Registrations of the same memory (default: one, in some variants two)")
         ->check(CLI::Range(1u, 16u));
     explore.add_option("--bytes", options.bytes, "Of the message (default 20000)")->check(CLI::Range(1u, 4u << 20));
-    explore.add_option("--points", options.points, "Of each row and variant (default 12)")->check(CLI::PositiveNumber);
-    explore.add_option("--every", options.every, "Each so-many-th point instead")->check(CLI::PositiveNumber);
+    explore.add_option("--points", options.points, "Of each row and variant (default 12)")
+        ->check(CLI::Range(std::uint64_t{1}, most_points));
+    explore.add_option("--every", options.every, "Each so-many-th point instead")
+        ->check(CLI::Range(std::uint64_t{1}, most_points));
     explore.add_option("--at", options.at, "Only this point");
     explore.add_flag("--late", options.is_late,
                      "With --at or --every: at the time that the event has, where a device knows of it before");
-    explore.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor");
+    explore.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor")
+        ->check(CLI::Range(1u, most_jobs));
     explore.add_option(
         "--plant", options.plant,
         "A mistake on purpose, to see it found: stale_key (a revocation does not reach the card), missing_invalidation "
@@ -205,9 +212,12 @@ Command parse_command_line(int argc, const char* const* argv) {
     ServeOptions serving;
     auto* serve = app.add_subcommand("serve", "Serve the cards of a platform to drivers elsewhere, by vfio-user");
     serve->footer(
-        "\nEach function of a machine has a socket, DIR/hostA.hca.sock, ...; what QEMU needs to attach to it is "
+        "\nEach function of a machine has a socket, DIR/hostA.hca.sock, ... of the pair, and DIR/A.hca0.sock, ... of "
+        "[[hosts]]; what QEMU needs to attach to it is "
         "printed. Of several hosts these are the ones with served = true, or all.\nRuns until it is interrupted; on "
-        "SIGUSR1 it prints what each HCA holds for its driver.\n");
+        "SIGUSR1 it prints what each HCA holds for its driver.\n\n"
+        "Exit status: 0 it was ended by a signal (SIGINT, SIGTERM, SIGHUP or SIGPIPE), which is how it ends, 2 refused "
+        "before it\nserved, 3 something could not be written.\n");
     serve->add_option("config", serving.config, "The platform, a TOML file")->required()->type_name("PLATFORM.toml");
     serve->add_option("--socket-dir", serving.socket_directory, "Where the sockets are created")
         ->required()

@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::size_t least_width = 40; ///< below it nothing is legible, whatever is done
 
-bool is_terminal(std::FILE* file) { return isatty(fileno(file)) == 1; }
+bool is_terminal(std::FILE* file) {
+    return isatty(fileno(file)) == 1 && (file != stdout || std::getenv(no_terminal) == nullptr);
+}
 
 /// NO_COLOR counts when it is there and not empty (no-color.org); a terminal called "dumb" has none.
 bool wants_colour() {

@@ -48,6 +48,10 @@ private:
     std::uint64_t percent_ = 101;
 };
 
+/// Where it is in the environment, standard output is no terminal: whoever started this process says so. mpirun gives
+/// its processes one of its own, whatever becomes of what they say.
+inline constexpr const char* no_terminal = "HCASIM_NO_TERMINAL";
+
 /// Columns of the terminal that `file` is, by the kernel or else by COLUMNS; 0: it is none.
 std::size_t width_of(std::FILE* file);
 

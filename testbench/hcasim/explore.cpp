@@ -131,6 +131,8 @@ public:
                 tasks_.back().setup.is_late = point.is_late;
             }
         }
+        if (const auto none = without_points(); !none.empty())
+            return refuse(none);
         report_.expect_runs(tasks_.size());
         pool_.run(tasks_, [&](const Task& task, const Outcome& outcome) {
             report_.take(task, outcome);
@@ -143,6 +145,16 @@ public:
     }
 
 private:
+    /// Why there is nothing to run, where the one point that was asked for is behind the last of each transfer.
+    std::string without_points() const {
+        std::uint64_t most = 0;
+        for (const auto& [transfer, outcome] : undisturbed_)
+            most = std::max(most, outcome.points);
+        if (!options_.at || !tasks_.empty() || most == 0)
+            return {};
+        return fmt::format("--at {}: this run has points 0 to {}", *options_.at, most - 1);
+    }
+
     void note(const Task& task, const Outcome& outcome) {
         if (!outcome.violations.empty() && !first_violation_)
             first_violation_ = task;
@@ -231,6 +243,9 @@ std::expected<Choice, std::string> choose(const Subject& subject, const ExploreO
 int explore(const Choice& choice, const ExploreOptions& options) {
     const auto& subject = *choice.subject;
     const auto* plant = choice.plant;
+    if (options.importers != 0 && !subject.can_share())
+        return refuse(fmt::format("--importers {}: of memory that HCAs register; '{}' has no such", options.importers,
+                                  subject.name()));
     const auto all = variants(subject, options.sweep, options.overrides, options.importers);
     std::vector<Variant> chosen;
     std::vector<Config> configs;
@@ -287,6 +302,7 @@ int explore_all(ExploreOptions options) {
         });
         mine.actions = actions.value_or(options.actions);
         mine.victims = victims.value_or(options.victims);
+        mine.importers = subject->can_share() ? options.importers : 0;
         const auto choice = choose(*subject, mine);
         if (!choice) {
             error = error.empty() ? choice.error() : error;
@@ -311,6 +327,9 @@ int explore_all(ExploreOptions options) {
 int explore(const ExploreOptions& options) {
     if (are_gpu_programs(options.operations))
         return explore_fences(options);
+    if (options.is_late && !options.at && options.every == 0)
+        return refuse("--late: says how the points of --at or --every are meant, and neither is there; without them "
+                      "some points of each row are late");
     if (options.operations == std::vector<std::string>{"all"})
         return explore_all(options);
     const auto choice = choose(subject_of(options.operations), options);

@@ -109,8 +109,27 @@ std::vector<Variant> variants(const Subject& subject, Sweep sweep, std::span<con
     return all;
 }
 
+namespace {
+
+/// Why an override cannot be meant: it is of a workload, and the explorer has transfers of its own.
+std::string reason_against(std::span<const std::string> overrides) {
+    constexpr std::array<std::string_view, 6> workloads{"scenario.name", "traffic.", "collective.",
+                                                        "kv.",           "storage.", "checkpoint."};
+    for (const auto& one : overrides)
+        for (const auto workload : workloads)
+            if (workload.back() == '.' ? key_of(one).starts_with(workload) : key_of(one) == workload)
+                return fmt::format("--set {}: the explorer has transfers of its own, which no other workload's keys "
+                                   "change; leave it out",
+                                   one);
+    return {};
+}
+
+} // namespace
+
 std::expected<platform::topology::Config, std::string>
 explored(const Subject& subject, const Variant& variant, std::span<const std::string> overrides, std::uint64_t bytes) {
+    if (auto why = reason_against(overrides); !why.empty())
+        return std::unexpected(std::move(why));
     auto keys = subject.keys(bytes);
     keys.emplace_back("observe.ownership=true");
     keys.insert(keys.end(), variant.overrides.begin(), variant.overrides.end());

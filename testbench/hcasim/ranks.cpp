@@ -1,6 +1,7 @@
 #include "testbench/hcasim/ranks.h"
 
 #include "platform/ranks/mpi/mpi_exchange.h"
+#include "testbench/hcasim/console.h"
 #include "testbench/hcasim/payload.h"
 #include "testbench/scenario/result_bytes.h"
 
@@ -56,6 +57,9 @@ std::string start(const RunOptions& options, unsigned processes) {
     const auto length = readlink(program_itself, self.data(), self.size() - 1);
     if (length <= 0)
         return fmt::format("--ranks {}: {}: {}", processes, program_itself, std::strerror(errno));
+    // What they say goes through mpirun, which gives them a terminal where there is none.
+    if (width_of(stdout) == 0)
+        setenv(no_terminal, "1", 1);
     // More processes than processors is what was asked for.
     std::vector<std::string> words{"mpirun", "--oversubscribe", "-n", std::to_string(processes), self.data()};
     words.insert(words.end(), options.arguments.begin(), options.arguments.end());

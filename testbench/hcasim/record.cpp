@@ -16,14 +16,13 @@
 namespace hcasim {
 
 void add_record(CLI::App& command, RecordOptions& options) {
-    command
-        .add_option(
-            "--record", options.path,
-            fmt::format("Record all that passes the boundaries of the devices, and their events: pcapng, for "
-                        "`hcasim replay`, `hcasim trace` and Wireshark. Can be read while it grows; the last {} "
-                        "(before compression) may be missing then, as when the program is killed",
-                        print_bytes(platform::record::Recording::most_missing_bytes)))
-        ->type_name("FILE");
+    auto* record = command.add_option(
+        "--record", options.path,
+        fmt::format("Record all that passes the boundaries of the devices, and their events: pcapng, for "
+                    "`hcasim replay`, `hcasim trace` and Wireshark. Can be read while it grows; the last {} "
+                    "(before compression) may be missing then, as when the program is killed",
+                    print_bytes(platform::record::Recording::most_missing_bytes)));
+    record->type_name("FILE");
     command
         .add_option("--at", options.at,
                     "What is recorded: a device by name or path (A.hca, A.root.switch.hca), one of its network ports "
@@ -37,7 +36,8 @@ void add_record(CLI::App& command, RecordOptions& options) {
     add_choice(command, "--record-failure", options.failure, failures,
                fmt::format("When the file cannot be written on: stop, or go-on without it (default: {}); either says "
                            "which records are missing, and the exit status is 3",
-                           options.failure == RecordFailure::stop ? "stop" : "go-on"));
+                           options.failure == RecordFailure::stop ? "stop" : "go-on"))
+        ->needs(record);
 }
 
 std::expected<std::unique_ptr<platform::record::Recording>, std::string>

@@ -79,10 +79,11 @@ std::expected<std::vector<Job>, Refused> read_jobs(const std::string& trace, con
         return refused(fmt::format("{}: {}; no record of it could be read", trace, opened.error().text()),
                        status::damaged);
     auto bench = read_bench(reader.head(), trace, options.overrides, options.parts);
+    const auto own = fmt::format("{} ({})", version(), revision()); // as record.cpp writes it
     if (!bench)
-        return refused(bench.error() + (has_configuration(reader.head())
+        return refused(bench.error() + (has_configuration(reader.head()) && reader.head().identity.revision != own
                                             ? fmt::format("\n  recorded by revision {}; this is {}",
-                                                          reader.head().identity.revision, revision())
+                                                          reader.head().identity.revision, own)
                                             : std::string()));
     for (const auto& sentence : bench->not_played)
         complain(fmt::format("{}: {}", trace, sentence));

@@ -1,5 +1,7 @@
 #include "testbench/hcasim/replay_options.h"
 
+#include "testbench/hcasim/choice.h"
+
 #include <CLI/CLI.hpp>
 
 namespace hcasim {
@@ -37,7 +39,8 @@ void add_replay(CLI::App& replay, ReplayOptions& options) {
         .add_option("--json", options.json,
                     "Write what was found as one JSON object; - is standard output, the text goes to standard error")
         ->type_name("FILE");
-    replay.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor");
+    replay.add_option("--jobs", options.jobs, "Processes at a time; default: one a processor")
+        ->check(CLI::Range(1u, most_jobs));
 }
 
 } // namespace hcasim

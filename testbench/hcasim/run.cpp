@@ -78,14 +78,6 @@ std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<cons
     return made;
 }
 
-/// A line for each key that somebody has set and that nothing looks at.
-std::string print_idle(const std::vector<platform::topology::IdleKey>& idle) {
-    std::string text;
-    for (const auto& key : idle)
-        text += fmt::format("note: {}: '{}' has no effect: {}\n", key.where, key.path, key.why);
-    return text.empty() ? text : text + "\n";
-}
-
 int lose(std::string_view why) {
     refuse(why);
     return status::output_lost;
@@ -224,6 +216,13 @@ int run_here(const RunOptions& options, std::span<const scenario::Scenario> scen
 }
 
 } // namespace
+
+std::string print_idle(std::span<const platform::topology::IdleKey> idle) {
+    std::string text;
+    for (const auto& key : idle)
+        text += fmt::format("note: {}: '{}' has no effect: {}\n", key.where, key.path, key.why);
+    return text.empty() ? text : text + "\n";
+}
 
 int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios) {
     const auto processes = count_processes(options);

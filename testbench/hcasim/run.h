@@ -2,10 +2,12 @@
 // without running it. Observers are made and bound here; the platform is the scenario's.
 #pragma once
 
+#include "platform/topology/effect.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/scenario/registry.h"
 
 #include <span>
+#include <string>
 
 namespace hcasim {
 
@@ -17,6 +19,9 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
 
 /// Whether a run would begin.
 int check(const PlanOptions& options, std::span<const scenario::Scenario> scenarios = scenario::scenarios());
+
+/// A line for each key that somebody has set and that nothing looks at.
+std::string print_idle(std::span<const platform::topology::IdleKey> idle);
 
 /// The configuration with every key, as a configuration.
 int print_config(const PlanOptions& options);

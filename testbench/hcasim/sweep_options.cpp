@@ -38,8 +38,10 @@ CLI::App* add_sweep(CLI::App& app, SweepOptions& options) {
         ->add_option("--output,-o", options.output,
                      "The results file; default: the study's name with .sqlite, in this directory")
         ->type_name("RESULTS.sqlite");
-    sweep->add_option("--jobs", options.jobs,
-                      "Points at a time; default: one a processor, of slurm as many as there is room for");
+    sweep
+        ->add_option("--jobs", options.jobs,
+                     "Points at a time; default: one a processor, of slurm as many as there is room for")
+        ->check(CLI::Range(1u, most_jobs));
     constexpr std::array<std::pair<std::string_view, SweepOptions::Engine>, 2> engines{
         {{"local", SweepOptions::Engine::local}, {"slurm", SweepOptions::Engine::slurm}}};
     add_choice(*sweep, "--engine", options.engine, engines,

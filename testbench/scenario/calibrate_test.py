@@ -64,6 +64,10 @@ def calibration_refuses_mistakes():
     other = SCRATCH / "other.toml"
     other.write_text("")
     refused(call("calibrate", other), "connectx5")
+    for arguments in ((other,), ("--row", "nosuch"), ("--row", "[")):
+        ran = call("calibrate", *arguments)
+        expect(ran.stderr.count("hcasim: ") == 1, f"says who it is {ran.stderr.count('hcasim: ')} times: {ran.stderr}")
+    refused(call("calibrate", PROFILES / "connectx5.toml", "--jobs", "0"), "--jobs")
     refused(call("calibrate", PROFILES / "connectx5.toml", "--row", "("), "--row")
     refused(call("calibrate", PROFILES / "connectx5.toml", "--row", "no such row"), "--list")
     refused(call("calibrate", PROFILES / "connectx5.toml", "--set", "hca.unit=1"), "hca.unit")

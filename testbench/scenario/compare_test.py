@@ -118,6 +118,16 @@ def a_change_of_time_is_let_through_where_asked():
     expect("first difference: transfers: READ  B -> A, sha256_target: " in ran.stdout, ran.stdout)
 
 
+def the_tolerances_of_the_help_let_a_change_of_time_through():
+    """As they are printed there; what the key itself was is no time."""
+    text = subprocess.run([PROGRAM, "compare", "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    recipe = text.split("A change of time alone is let through by")[1].split("\n\n")[0].split()
+    expect(recipe[::2] == ["--tolerance"] * 6, recipe)
+    first, second = result("a.json", size=1_500_001), result("b.json", "hca.wqe_latency_ns=60", size=1_500_001)
+    compare(first, second, status=1)
+    compare(first, second, *recipe, "--tolerance", "configuration.hca.wqe_latency_ns=any", status=0)
+
+
 def a_baseline_is_kept_and_compared_with():
     baseline, junit = SCRATCH / "baseline.json", SCRATCH / "junit.xml"
     plain, lossy = result("plain.json"), result("lossy.json", "link.loss=0.01")

@@ -4,7 +4,6 @@ import hashlib
 import json
 import pathlib
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -197,8 +196,11 @@ def cards_in_the_wrong_place(scratch):
     with Bench(scratch, PAIR) as bench:
         names = [bench.directory / f"host{host}.{card}.sock" for host in "AB" for card in ("gpu", "hca")]
         ran = subprocess.run([PROGRAM, *names], capture_output=True, text=True, timeout=60, check=False)
-        expect(ran.returncode == 1, f"status {ran.returncode}: {ran.stderr}")
-        expect(re.search("NOT VERIFIED: .*10de:20b0 is not ours", ran.stdout), ran.stdout)
+        expect(ran.returncode == 2, f"status {ran.returncode}: {ran.stderr}")
+        expect(f"{names[0]}: is function 10de:20b0, which is not the HCA of machine A" in ran.stderr, ran.stderr)
+        names = [bench.directory / f"hostA.{card}.sock" for card in ("hca", "hca")]
+        ran = subprocess.run([PROGRAM, *names, *names], capture_output=True, text=True, timeout=60, check=False)
+        expect(ran.returncode == 2 and "which is not the GPU of machine A" in ran.stderr, ran.stderr)
         bench.end()
 
 

@@ -317,6 +317,16 @@ def explorer_refuses_mistakes():
     for option in (("--victim", "host"), ("--plant", "missing_drain"), ("--every", "2"), ("--monitor",)):
         refused(explore("gpu", *option), "programs of a GPU", "--inject")
     refused(explore("nvme_read", "--inject", "migrate"), "unknown action 'migrate'", "delete_queue")
+    refused(explore("write", "--at", "99999", "--sweep", "none", "--inject", "revoke"),
+            "--at 99999: this run has points 0 to ")
+    refused(explore("write", "--late"), "--late", "--at or --every")
+    refused(explore("nvme_read", "--importers", "3"), "--importers 3", "HCAs")
+    for one in ("scenario.name=kv", "traffic.messages=3"):
+        refused(explore("write", "--set", one), f"--set {one}", "transfers of its own")
+    for option in ("--points", "--every", "--jobs"):
+        ran = explore("write", option, "0")
+        refused(ran, option)
+        expect(len(ran.stderr) < 200, f"a range with a number of hundreds of digits: {ran.stderr}")
     refused(explore("jump"), "unknown scenario 'jump'", "write")
     refused(explore("write", "--inject", "love"), "unknown action 'love'", "revoke")
     refused(explore("write", "--inject", "release+revoke"), "'release+revoke' cannot be")

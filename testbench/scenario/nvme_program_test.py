@@ -54,6 +54,11 @@ def what_a_drive_is_said_to_fail_at_fails_the_run_and_is_named():
     refused(run("--set", "A.nvme0.faults=read 4000000000", config=CONFIG, is_checked=False), "nvme0: faults has block")
 
 
+def a_payload_that_is_larger_than_the_drive_is_refused():
+    refused(run("--payload", str(payload(2_000_000)), "--set", "A.nvme0.size=1 MiB", config=CONFIG, is_checked=False),
+            "2000000 bytes, does not fit into the first namespace of 1048576 bytes", "A.nvme0.size")
+
+
 def without_time_nothing_is_busy():
     got = show("timed=false")
     expect(got["resources"] == [] or all(one["busy_ns"] == 0 for one in got["resources"]), got["resources"])

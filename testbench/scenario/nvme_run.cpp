@@ -1,5 +1,6 @@
 #include "testbench/scenario/nvme_run.h"
 
+#include "model/nvme/config.h"
 #include "model/tlm/time.h"
 #include "platform/topology/description.h"
 #include "platform/topology/platform_module.h"
@@ -56,6 +57,13 @@ std::expected<void, std::string> nvme_fits(const platform::topology::Config& con
                                            config.scenario.queue_pairs, most_queue_pairs));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
+    // What a file holds may be larger than what is said here.
+    const auto& space = described.part(*drive).other().as<model::nvme::NvmeConfig>().space;
+    if (!space.namespaces.empty() && space.namespaces.front().file.empty() &&
+        space.namespaces.front().bytes < payload_bytes)
+        return std::unexpected(fmt::format("the payload, {} bytes, does not fit into the first namespace of {} bytes; "
+                                           "choose a smaller --payload or a larger {}.size",
+                                           payload_bytes, space.namespaces.front().bytes, described.name_of(*drive)));
     return {};
 }
 

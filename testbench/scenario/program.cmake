@@ -13,8 +13,9 @@ function(add_program_tests group script programs timeout)
         add_test(NAME "scenario: ${group}: ${words}"
             COMMAND ${HCA_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/scenario/${script} ${files}
                 ${CMAKE_SOURCE_DIR} ${case})
+        # What may take longest begins first, so that nobody waits for it alone at the end.
         set_tests_properties("scenario: ${group}: ${words}" PROPERTIES LABELS scenario TIMEOUT ${timeout}
-            ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
+            COST ${timeout} ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=0")
     endforeach()
 endfunction()
 
@@ -25,7 +26,7 @@ add_program_tests(program program_test.py "hcasim" 300
     behind_a_remapping_unit refuses_configuration refuses_override refuses_payload refuses_too_large)
 add_program_tests(program program_manners_test.py "hcasim" 300
     outputs_are_no_inputs results_go_to_standard_output signals_end_a_run_with_its_report lost_output_is_told
-    failures_come_with_advice help_is_short_and_complete help_is_words
+    failures_come_with_advice what_waits_for_a_subnet_manager_is_refused help_is_short_and_complete help_is_words
     a_configuration_is_checked_and_printed
     a_terminal_is_treated_as_one json_is_as_its_schema_says queues_are_counted captures_are_in_the_order_of_time
     a_large_payload_is_streamed)
@@ -34,6 +35,7 @@ add_program_tests(record record_test.py "hcasim" 300
     a_full_disk_stops_the_run_or_does_not signals_close_the_file a_killed_run_leaves_what_it_had)
 add_program_tests(compare compare_test.py "hcasim" 300
     the_same_run_is_equal another_seed_is_found a_change_of_time_is_let_through_where_asked
+    the_tolerances_of_the_help_let_a_change_of_time_through
     a_baseline_is_kept_and_compared_with a_baseline_is_not_spoiled a_report_on_standard_output_is_nothing_else
     hostile_files_are_refused)
 # The explorer: a few points of its sweep; all of it is `hcasim explore all`.
@@ -58,13 +60,15 @@ add_program_tests(sweep sweep_test.py "hcasim" 600
     points_that_fail_are_recorded_and_others_go_on a_file_that_is_not_this_studys_stays_as_it_is
     a_knee_is_found_between_two_neighbours the_better_half_goes_on_with_more
     repetitions_end_when_the_interval_is_narrow the_minutes_of_one_call_are_not_those_of_the_sweep
-    one_axis_at_a_time_and_products_of_axes)
+    one_axis_at_a_time_and_products_of_axes keys_without_effect_are_told
+    options_that_would_do_nothing_are_refused)
 add_program_tests(studies studies_test.py "hcasim" 600
     shipped_studies_can_be_begun
     connection_scaling_has_its_knee_in_the_published_band the_reach_of_translations_is_that_of_their_pages
     a_doorbell_for_a_batch_is_better_than_blue_flame reads_go_as_far_as_their_window
     a_ring_is_for_many_bytes_and_a_tree_for_many_hosts
     access_control_costs_what_the_upstream_link_lacks a_small_buffer_costs_dcqcn_its_rate
+    small_reductions_let_flows_that_join_share_at_once
     the_iotlb_has_its_knee_in_the_published_band a_time_out_decides_what_loss_costs)
 # The same as job arrays, on a cluster of the test's own.
 add_program_tests(slurm slurm_test.py "hcasim" 900
@@ -81,7 +85,8 @@ add_program_tests(dmabuf dmabuf_program_test.py "hcasim" 600
     refuses_mistakes ends_of_its_keys)
 add_program_tests(nvme nvme_program_test.py "hcasim" 300
     a_run_says_which_resource_was_busiest_and_what_its_requests_waited_for a_slow_part_is_named
-    a_table_that_does_not_fit_has_a_cache_among_the_caches without_time_nothing_is_busy
+    a_table_that_does_not_fit_has_a_cache_among_the_caches a_payload_that_is_larger_than_the_drive_is_refused
+    without_time_nothing_is_busy
     what_a_drive_is_said_to_fail_at_fails_the_run_and_is_named)
 add_program_tests(gpu_nvme gpu_nvme_program_test.py "hcasim" 600
     every_profile_agrees_with_what_was_observed the_worst_that_is_legal_lets_a_correct_program_work
@@ -149,8 +154,9 @@ add_program_tests(replay replay_test.py "hcasim planted" 600
     cut_recordings_are_played_as_far_as_they_go what_does_not_fit_is_refused)
 # What a recording says. The recorder is that of the dissector's witness.
 add_program_tests(trace trace_test.py "hcasim dissector_trace" 300
-    shows_what_was_asked_for says_why counts what_is_damaged_is_read_up_to_there checks_the_rules
-    finds_where_two_part a_port_becomes_a_capture_of_one_interface perfetto_shows_tracks_flows_and_counters
+    shows_what_was_asked_for says_when_nothing_is_meant says_why counts what_is_damaged_is_read_up_to_there
+    checks_the_rules finds_where_two_part times_that_are_ignored_are_no_difference
+    a_port_becomes_a_capture_of_one_interface perfetto_shows_tracks_flows_and_counters
     perfetto_of_a_damaged_recording_keeps_the_rules a_file_that_cannot_be_read_leaves_the_result_of_before
     refuses_mistakes)
 add_dependencies(scenario_level dissector_trace)
@@ -163,8 +169,15 @@ add_program_tests(congestion congestion_program_test.py "hcasim" 300
     a_switch_that_pauses_loses_nothing_and_is_fair a_switch_that_drops_makes_senders_repeat
     the_default_parameters_of_dcqcn_leave_a_part_of_the_line_unused cnps_that_come_less_often_leave_the_line_full
     dcqcn_without_marks_does_nothing windows_keep_the_queue_of_an_incast_short a_window_alone_fills_the_line
-    who_joins_later_gets_as_much windows_limit_the_reads_of_one_from_many congestion_control_needs_ethernet
+    who_joins_later_gets_as_much
+    with_the_default_parameters_of_dcqcn_four_that_join_do_not_share_equally_to_the_end
+    with_small_reductions_of_rates_four_that_join_share_equally_and_fill_the_line
+    who_has_left_sends_nothing_more_and_the_last_one_ends_the_run
+    a_run_that_no_flow_stays_to_measure_says_that_nothing_was_measured messages_that_come_seldom_are_waited_for
+    flows_join_only_where_they_have_a_time windows_limit_the_reads_of_one_from_many congestion_control_needs_ethernet
     one_key_says_what_the_other_does the_same_run_has_the_same_digest contradictions_are_refused)
+add_program_tests(readme readme_test.py "hcasim" 600
+    what_the_readme_shows_is_what_the_program_says a_block_that_is_wrong_is_found)
 add_program_tests(heads heads_test.py "hcasim" 300 no_command_in_the_head_of_a_configuration_is_refused)
 add_program_tests(topology topology_program_test.py "hcasim" 600
     all_to_all_arrives_on_every_topology equal_ways_are_used_alike
@@ -179,12 +192,14 @@ add_program_tests(traffic traffic_program_test.py "hcasim" 300
     all_to_one_is_held_back_by_the_wire_of_that_one
     who_brings_what_a_cache_lacks_is_named_and_twice_as_many_carry_twice_as_much an_open_loop_offers_its_rate
     time_and_messages_end_what_is_measured memory_is_where_it_is_wanted a_list_of_messages_is_replayed
+    a_list_ends_where_several_messages_are_told_at_a_time
     rates_say_by_how_much_they_may_be_wrong the_least_queues_that_are_not_refused_are_enough
     the_same_seed_does_the_same lost_packets_come_again_and_are_counted what_cannot_be_is_refused_with_its_line)
 add_program_tests(collective collective_program_test.py "hcasim" 300
     every_algorithm_adds_up_what_all_have a_ring_uses_its_wires_and_a_tree_is_quick what_adds_slowly_holds_all_back
     ranks_that_begin_late_spoil_nothing data_in_vram_is_in_no_host each_has_a_block_from_each
-    workers_have_what_servers_have_added_up lost_packets_change_no_sum the_same_seed_does_the_same
+    workers_have_what_servers_have_added_up without_times_every_workload_moves_its_bytes
+    lost_packets_change_no_sum the_same_seed_does_the_same
     what_cannot_be_is_refused_with_its_line)
 # One run in several processes: where there is MPI.
 if(MPI_FOUND)
@@ -192,7 +207,8 @@ if(MPI_FOUND)
         two_hosts_at_a_cable_are_two_processes eight_hosts_at_a_switch_are_two_processes_or_three
         sixty_four_hosts_are_two_processes_or_four credits_that_are_short_cross_between_processes
         pauses_cross_between_processes lost_and_spoiled_packets_are_the_same_ones mpirun_by_hand_is_noticed
-        what_cannot_be_spread_is_refused root_is_told_what_mpirun_wants_of_it a_process_that_dies_ends_the_others)
+        what_cannot_be_spread_is_refused root_is_told_what_mpirun_wants_of_it
+        what_is_no_terminal_gets_no_colours a_process_that_dies_ends_the_others)
 endif()
 add_program_tests(kv kv_program_test.py "hcasim" 300
     values_come_by_each_way a_value_that_changes_while_it_is_read_is_read_again reads_ask_no_processor

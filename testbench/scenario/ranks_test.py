@@ -155,6 +155,13 @@ def root_is_told_what_mpirun_wants_of_it():
         expect(len(ran.stderr.splitlines()) == 1, f"more than a line: {ran.stderr}")
 
 
+def what_is_no_terminal_gets_no_colours():
+    """Though mpirun gives its processes a terminal of their own."""
+    ran = call(PROGRAM, "run", EIGHT, "--ranks", "2", *(word for one in QUICK for word in ("--set", one)))
+    expect(ran.returncode == 0 and "verified" in ran.stdout, f"status {ran.returncode}: {ran.stderr}")
+    expect("\x1b" not in ran.stdout, ran.stdout[-500:])
+
+
 def lives(process):
     """Whether it does; one that nobody has waited for is dead all the same."""
     try:

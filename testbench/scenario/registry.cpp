@@ -34,9 +34,9 @@ std::span<const Scenario> scenarios() {
          run_dmabuf, [](const platform::topology::Config& config, std::uint64_t) { return dmabuf_fits(config); },
          false},
         {"nvme", "a file onto a drive and back: written, flushed, read, and read again here and there", run_nvme,
-         nvme_fits},
+         nvme_fits, true, false, false, false},
         {"gpu_nvme", "a GPU drives a drive: Identify, a file there and back, which caches let that work", run_gpu_nvme,
-         gpu_nvme_fits},
+         gpu_nvme_fits, true, false, false, false},
         {"gpu_rdma", "GPUs drive their HCAs: tensors from each to the next, and an all-reduce in a ring", run_gpu_rdma,
          gpu_rdma_fits},
         {"storage_stream", "from drive to drive of two hosts, by way of VRAM and the wire", run_storage_stream,
@@ -70,6 +70,13 @@ std::expected<void, std::string> look_at(const Scenario& scenario, const platfor
                 fmt::format("{}: {} is of hca.model = {}, for which the scenario '{}' has no driver; 'traffic', 'kv' "
                             "and the collective operations run on each model",
                             config.file, described.name_of(at), to_string(model), scenario.name));
+    if (scenario.uses_wire && config.fabric.is_managed && !described.hcas.empty())
+        return std::unexpected(fmt::format(
+            "{}: the ports wait for a subnet manager (fabric.managed = true), and `hcasim run` has none: no "
+            "port has a LID or a route. Choose fabric.managed=false, where the platform gives both; or boot "
+            "drivers on it and let one of them run opensm: ./dev guest platform/configs/fabric.toml -- "
+            "'opensm -B; sleep 3; ibnetdiscover'",
+            config.file));
     return scenario.fits != nullptr ? scenario.fits(config, payload_bytes) : std::expected<void, std::string>{};
 }
 

@@ -59,6 +59,7 @@ struct Scenario {
     bool moves_payload = true;        ///< a file; false: bytes of its own
     bool runs_on_every_model = false; ///< of HCAs; false: where it uses one, that is of hca.model = connectx
     bool runs_in_processes = false;   ///< hosts may be spread over several (Context::exchange)
+    bool uses_wire = true;            ///< an HCA's; false: nothing leaves a host
 };
 
 /// Whether the configuration can carry the scenario, and a payload of so many bytes. The error is one line.

@@ -37,6 +37,10 @@ public:
     std::expected<Roles, std::string> find();
 
 private:
+    struct Source {
+        PartAt from, through;
+    };
+    std::expected<Source, std::string> source() const;
     Found named(std::string_view key, const std::string& name, PartKind kind) const;
     Found gpu(std::string_view key, const std::string& name,
               const std::function<bool(const PartAt&)>& is_welcome) const;
@@ -91,32 +95,51 @@ std::optional<PartAt> Finder::nearest_hca(const PartAt& gpu,
     return best;
 }
 
-std::expected<Roles, std::string> Finder::find() {
+/// The GPU that has the payload and its HCA. Who names the HCA alone has said which host it is.
+std::expected<Finder::Source, std::string> Finder::source() const {
     const auto& names = config_.scenario;
     const auto any = [](const PartAt&) { return true; };
-    const auto from =
-        gpu("scenario.from", names.from, [&](const PartAt& at) { return nearest_hca(at, any).has_value(); });
-    if (!from)
-        return std::unexpected(from.error());
-    Found through = *from;
-    if (!names.through.empty())
-        through = named("scenario.through", names.through, PartKind::hca);
-    else if (const auto near = nearest_hca(*from, any))
-        through = *near;
-    else
-        through = std::unexpected(fmt::format("scenario.from = {}: its host has no HCA", platform_.name_of(*from)));
+    if (names.through.empty()) {
+        const auto from =
+            gpu("scenario.from", names.from, [&](const PartAt& at) { return nearest_hca(at, any).has_value(); });
+        if (!from)
+            return std::unexpected(from.error());
+        if (const auto near = nearest_hca(*from, any))
+            return Source{*from, *near};
+        return std::unexpected(fmt::format("scenario.from = {}: its host has no HCA", platform_.name_of(*from)));
+    }
+    const auto through = named("scenario.through", names.through, PartKind::hca);
     if (!through)
         return std::unexpected(through.error());
-    const auto is_reached = [&](const PartAt& at) { return at != *through && island(at) == island(*through); };
+    const auto from = gpu("scenario.from", names.from, [&](const PartAt& at) { return at.host == through->host; });
+    if (!from && names.from.empty())
+        return std::unexpected(
+            fmt::format("scenario.through = {}: its host has no GPU; choose an HCA of a host that has one",
+                        platform_.name_of(*through)));
+    if (!from)
+        return std::unexpected(from.error());
+    if (from->host != through->host)
+        return std::unexpected(fmt::format("scenario.through = {} is in another host than {}",
+                                           platform_.name_of(*through), platform_.name_of(*from)));
+    return Source{*from, *through};
+}
+
+std::expected<Roles, std::string> Finder::find() {
+    const auto& names = config_.scenario;
+    const auto found = source();
+    if (!found)
+        return std::unexpected(found.error());
+    const auto& [from, through] = *found;
+    const auto is_reached = [&](const PartAt& at) { return at != through && island(at) == island(through); };
     // Another host's, if there is one; else another one of the same host.
     auto to = gpu("scenario.to", names.to,
-                  [&](const PartAt& at) { return at.host != from->host && nearest_hca(at, is_reached).has_value(); });
+                  [&](const PartAt& at) { return at.host != from.host && nearest_hca(at, is_reached).has_value(); });
     if (!to && names.to.empty())
         to = gpu("scenario.to", names.to,
-                 [&](const PartAt& at) { return at != *from && nearest_hca(at, is_reached).has_value(); });
+                 [&](const PartAt& at) { return at != from && nearest_hca(at, is_reached).has_value(); });
     if (!to)
         return std::unexpected(to.error());
-    if (*to == *from)
+    if (*to == from)
         return std::unexpected(
             fmt::format("scenario.to = {} is scenario.from: choose another GPU", platform_.name_of(*to)));
     Found to_through = *to;
@@ -126,22 +149,20 @@ std::expected<Roles, std::string> Finder::find() {
         to_through = *near;
     else
         to_through = std::unexpected(fmt::format("scenario.to = {}: its host has no HCA that {} is connected to",
-                                                 platform_.name_of(*to), platform_.name_of(*through)));
+                                                 platform_.name_of(*to), platform_.name_of(through)));
     if (!to_through)
         return std::unexpected(to_through.error());
-    for (const auto& [key, gpu, hca] :
-         {std::tuple{"scenario.through", *from, *through}, {"scenario.to_through", *to, *to_through}})
-        if (gpu.host != hca.host)
-            return std::unexpected(
-                fmt::format("{} = {} is in another host than {}", key, platform_.name_of(hca), platform_.name_of(gpu)));
-    if (*to_through == *through)
+    if (to->host != to_through->host)
+        return std::unexpected(fmt::format("scenario.to_through = {} is in another host than {}",
+                                           platform_.name_of(*to_through), platform_.name_of(*to)));
+    if (*to_through == through)
         return std::unexpected(
             fmt::format("scenario.to_through = {} is scenario.through: a program has an HCA of its own",
-                        platform_.name_of(*through)));
+                        platform_.name_of(through)));
     if (!is_reached(*to_through))
         return std::unexpected(fmt::format("scenario.to_through = {}: no cable leads there from {}",
-                                           platform_.name_of(*to_through), platform_.name_of(*through)));
-    return Roles{{*through, *to_through}, {*from, *to}};
+                                           platform_.name_of(*to_through), platform_.name_of(through)));
+    return Roles{{through, *to_through}, {from, *to}};
 }
 
 } // namespace

@@ -82,12 +82,6 @@ std::string advise(const Config& config, const platform::topology::Description& 
         return "the report is what there was until then; run it again for the rest";
     if (auto advice = advise_on_peers(config); !advice.empty())
         return advice;
-    if (config.fabric.is_managed)
-        return "the ports wait for a subnet manager (fabric.managed = true), and `hcasim run` has none: no port has a "
-               "LID or a "
-               "route. Choose fabric.managed=false, where the platform gives both; or boot drivers on it and let one "
-               "of them run "
-               "opensm: ./dev guest platform/configs/fabric.toml -- 'opensm -B; sleep 3; ibnetdiscover'";
     if (result.failure.find("retry counter exceeded") != result.failure.npos)
         return advise_on_cable(config, platform);
     if (result.failure.starts_with("payload "))

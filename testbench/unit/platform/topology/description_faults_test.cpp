@@ -35,7 +35,9 @@ TEST_CASE("two parts in one slot are refused", "[unit][topology]") {
     CHECK(error_of_parts("\"root0.gpu0\",\n\"root0.gpu1\"\n") ==
           "p.toml:5: two parts in one slot: root port root0 has one, and 'gpu0' is in it (p.toml:4); a switch below it "
           "has "
-          "more, as in root0.sw0.gpu1");
+          "more, as in root0.sw0.gpu1, or choose another root port");
+    for (const std::string order : {"\"root0.hca0\",\n\"root0.sw0.gpu0\"\n", "\"root0.sw0.gpu0\",\n\"root0.hca0\"\n"})
+        CHECK(error_of_parts(order).ends_with("more, as in root0.sw0.hca0, or choose another root port"));
     CHECK(error_of_parts("{ path = \"root0.sw0.gpu0\", slot = 3 },\n{ path = \"root0.sw0.gpu1\", slot = 3 }\n") ==
           "p.toml:5: two parts in slot 3 of sw0: 'gpu0' is there (p.toml:4)");
     CHECK(error_of_parts("{ path = \"root0.sw0.gpu0\", slot = 32 }\n") ==

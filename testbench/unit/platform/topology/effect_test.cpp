@@ -126,3 +126,51 @@ TEST_CASE("the largest read of a switch's own link has no effect", "[unit][topol
     CHECK(idle("[pcie.upstream]\nmrrs = 1024\n") == Found{"p2p.toml:2 pcie.upstream.mrrs"});
     CHECK(idle("[pcie.device]\nmrrs = 1024\n").empty());
 }
+
+namespace {
+
+/// Two hosts with an HCA each, as somebody has written them.
+constexpr std::string_view written = "[[hosts]]\nname = \"A..B\"\nparts = [\"root0.sw0.hca0\"]\n"
+                                     "[fabric]\ncables = [\"A.hca0 -- B.hca0\"]\n";
+
+} // namespace
+
+TEST_CASE("hosts that somebody has written have keys without effect as the pair has", "[unit][topology]") {
+    const std::string base(written);
+
+    CHECK(idle(base, {"fabric.switch_pfc=false"}) == Found{"--set fabric.switch_pfc"});
+    CHECK(idle(base, {"iommu.iotlb_entries=5"}) == Found{"--set iommu.iotlb_entries"});
+    CHECK(idle(base, {"link.seed=3"}) == Found{"--set link.seed"});
+    CHECK(idle(base, {"hca.dcqcn.rpg_ai_rate=7"}) == Found{"--set hca.dcqcn.rpg_ai_rate"});
+    CHECK(idle(base, {"link.encapsulation=infiniband", "hca.congestion_control=dcqcn"}) ==
+          Found{"--set hca.congestion_control"});
+    CHECK(idle(base, {"hca.congestion_control=dcqcn", "hca.dcqcn.rpg_ai_rate=7"}).empty());
+    CHECK(idle(base, {"timed=false", "link.rate_gbps=10"}) == Found{"--set link.rate_gbps"});
+}
+
+TEST_CASE("a key has an effect as soon as one part has what it needs", "[unit][topology]") {
+    const std::string base(written);
+
+    CHECK(idle(base, {"iommu.iotlb_entries=5", "B.iommu.present=true"}).empty());
+    CHECK(idle(base, {"link.seed=3", "cable0.loss=0.1"}).empty());
+    CHECK(idle(base, {"hca.dcqcn.rpg_ai_rate=7", "B.hca0.congestion_control=dcqcn"}).empty());
+    CHECK(idle("[fabric]\nswitch = true\n", {"link.seed=3", "A.hca.mtt_cache_entries=64"}) == Found{"--set link.seed"});
+}
+
+TEST_CASE("a platform without HCAs has no use for their keys, nor for those of cables", "[unit][topology]") {
+    CHECK(idle("[[hosts]]\nname = \"A\"\nparts = [\"root0.gpu0\"]\n", {"hca.mtt_cache_entries=64", "link.loss=0.1"}) ==
+          Found{"--set hca.mtt_cache_entries", "--set link.loss"});
+}
+
+TEST_CASE("keys of the scenario are named where the chosen one does not look at them", "[unit][topology]") {
+    for (const std::string name : {"kv", "storage", "traffic"})
+        CHECK(
+            idle("", {"scenario.from=A.gpu", "scenario.through=A.hca", "scenario.to=B.gpu", "scenario.to_through=B.hca",
+                      "scenario.adversary=true", "scenario.omit=x", "scenario.seed=2", "scenario.name=" + name}) ==
+            Found{"--set scenario.from", "--set scenario.through", "--set scenario.to", "--set scenario.to_through",
+                  "--set scenario.adversary", "--set scenario.omit"});
+    CHECK(idle("", {"scenario.from=A.gpu", "scenario.through=A.hca", "scenario.seed=2"}) ==
+          Found{"--set scenario.seed"});
+    CHECK(idle("", {"scenario.through=A.gpu", "scenario.name=remote_storage"}).empty());
+    CHECK(idle("", {"scenario.adversary=true", "scenario.seed=2", "scenario.name=gpu_rdma"}).empty());
+}

@@ -71,6 +71,14 @@ TEST_CASE("the command line's texts become the kind of the key", "[unit][topolog
     CHECK_FALSE(parse(Kind::number, "inf").has_value());
 }
 
+TEST_CASE("a quantity may have a power of ten, with a unit or without", "[unit][topology]") {
+    CHECK(std::get<std::int64_t>(parse(Kind::time, "1e3").value()) == 1'000'000);
+    CHECK(std::get<std::int64_t>(parse(Kind::time, "2.5E+2 ns").value()) == 250'000);
+    CHECK(std::get<std::int64_t>(parse(Kind::size, "1e3 B").value()) == 1000);
+    CHECK(parse(Kind::time, "1 e12").error().find("unknown unit 'e12'") != std::string::npos);
+    CHECK(parse(Kind::size, "1e").error().find("unknown unit 'e'") != std::string::npos);
+}
+
 TEST_CASE("what is printed reads back as the same value", "[unit][topology]") {
     for (const std::int64_t value : {0LL, 1LL, 1000LL, 1024LL, 250'000LL, 1'500'000LL, 3LL << 30, 12345LL})
         for (const auto kind : {Kind::size, Kind::time})

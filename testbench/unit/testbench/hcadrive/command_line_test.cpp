@@ -3,7 +3,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <string>
+#include <system_error>
 #include <vector>
 
 using namespace hcadrive;
@@ -60,13 +65,54 @@ TEST_CASE("a place is a socket or the address of a PCI function", "[unit][hcadri
         CHECK_FALSE(is_pci_address(other));
 }
 
+namespace {
+
+/// A directory with these files, which goes with it.
+class Directory {
+public:
+    explicit Directory(std::initializer_list<const char*> files) {
+        auto form = (std::filesystem::temp_directory_path() / "hcadrive.XXXXXX").string();
+        REQUIRE(mkdtemp(form.data()) != nullptr);
+        path_ = form;
+        for (const auto* file : files)
+            std::ofstream(path_ / file).put('x');
+    }
+    ~Directory() {
+        std::error_code error;
+        std::filesystem::remove_all(path_, error);
+    }
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
+    std::string name() const { return path_.string(); }
+    std::string of(const char* file) const { return (path_ / file).string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+} // namespace
+
 TEST_CASE("the sockets of a directory are those of the cards of two machines", "[unit][hcadrive]") {
-    const auto directory = std::filesystem::temp_directory_path().string();
-    const auto places = places_of({directory});
+    const Directory empty({});
+    const auto places = places_of({empty.name()});
     REQUIRE(places);
-    CHECK((*places)[0] == (std::filesystem::path(directory) / "hostA.hca.sock").string());
-    CHECK((*places)[3] == (std::filesystem::path(directory) / "hostB.gpu.sock").string());
+    CHECK((*places)[0] == empty.of("hostA.hca.sock"));
+    CHECK((*places)[3] == empty.of("hostB.gpu.sock"));
     CHECK(places_of({"a", "b", "c", "d"}).value() == Places{"a", "b", "c", "d"});
     CHECK_FALSE(places_of({"a", "b", "c"}));
     CHECK_FALSE(places_of({"/nonexistent"}));
+}
+
+TEST_CASE("hosts that somebody has written have sockets by the names of their parts", "[unit][hcadrive]") {
+    const Directory served({"A.hca0.sock", "A.gpu0.sock", "B.hca.sock", "B.gpu.sock"});
+    CHECK(places_of({served.name()}).value() ==
+          Places{served.of("A.hca0.sock"), served.of("A.gpu0.sock"), served.of("B.hca.sock"), served.of("B.gpu.sock")});
+}
+
+TEST_CASE("a server of another platform is told with the sockets that it has", "[unit][hcadrive]") {
+    const Directory served({"A.hca.sock", "B.hca.sock"});
+    const auto places = places_of({served.name()});
+    REQUIRE_FALSE(places);
+    CHECK(places.error().what.find("has no hostA.gpu.sock; its sockets are A.hca.sock B.hca.sock") !=
+          std::string::npos);
 }

@@ -181,6 +181,21 @@ TEST_CASE("explore takes lists of scenarios, actions and sides, and what a run i
     CHECK(leave({"explore", "write", "--sweep", "much"}).code == 2);
 }
 
+TEST_CASE("a count of nothing, and an option that says nothing alone, are refused", "[unit][hcasim]") {
+    for (const auto& words : {std::initializer_list<const char*>{"explore", "write", "--points", "0"},
+                              {"explore", "write", "--every", "0"},
+                              {"explore", "write", "--jobs", "0"},
+                              {"sweep", "s.toml", "--jobs", "0"},
+                              {"replay", "a", "--jobs", "0"},
+                              {"calibrate", "--jobs", "0"},
+                              {"run", "p2p.toml", "--record-failure", "go-on"}}) {
+        const auto [code, text] = leave(words);
+        CHECK(code == 2);
+        CHECK(text.size() < 200);
+    }
+    CHECK(std::holds_alternative<RunOptions>(parse({"run", "p2p.toml", "--record", "f", "--record-failure", "go-on"})));
+}
+
 TEST_CASE("calibrate takes profiles, rows by their names, overrides and a file", "[unit][hcasim]") {
     const auto outcome =
         parse({"calibrate", "connectx5.toml", "--row", "^1[.]", "--set", "hca.units=4", "--json", "-", "--jobs", "2"});

@@ -99,6 +99,16 @@ TEST_CASE("an explored configuration takes the smallest steps, and what somebody
     CHECK_FALSE(explored(rdma(), swept, wrong, 20000));
 }
 
+TEST_CASE("keys of another workload are refused by the explorer", "[unit][hcasim][explore]") {
+    const auto plain = variants(rdma(), Sweep::none, {}).front();
+    for (const std::string one : {"scenario.name=kv", "traffic.messages=3", "storage.warm_up=2"}) {
+        const auto config = explored(rdma(), plain, std::vector{one}, 20000);
+        REQUIRE_FALSE(config);
+        CHECK(config.error().starts_with("--set " + one + ": the explorer has transfers of its own"));
+    }
+    CHECK(explored(rdma(), plain, std::vector<std::string>{"scenario.qps=2"}, 20000));
+}
+
 TEST_CASE("a host that is served is not explored", "[unit][hcasim][explore]") {
     const std::vector<std::string> served{"B.served=true"};
 

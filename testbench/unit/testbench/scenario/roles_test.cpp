@@ -56,6 +56,10 @@ TEST_CASE("a GPU goes by the HCA that is nearest to it, unless another one is na
     CHECK(roles_with({"scenario.through=A.hca3", "scenario.to_through=B.hca2"}) == "A.gpu0 A.hca3 B.gpu0 B.hca2");
 }
 
+TEST_CASE("who names an HCA alone moves from its host", "[unit][scenario]") {
+    CHECK(roles_in("[scenario]\nthrough = \"B.hca\"\n") == "B.gpu B.hca A.gpu A.hca");
+}
+
 TEST_CASE("two GPUs of one host have HCAs of their own", "[unit][scenario]") {
     CHECK(roles_with({"scenario.from=A.gpu1", "scenario.to=A.gpu6"}) == "A.gpu1 A.hca0 A.gpu6 A.hca3");
     CHECK(roles_with({"scenario.from=A.gpu0", "scenario.to=A.gpu1"}) == "A.gpu0 A.hca0 A.gpu1 A.hca1");
@@ -69,7 +73,15 @@ TEST_CASE("roles that cannot be are refused with the key", "[unit][scenario]") {
     CHECK(roles_with({"scenario.through=leaf"}) ==
           "scenario.through = leaf is not an HCA of this platform; `hcasim show` draws it");
     CHECK(roles_with({"scenario.to=A.gpu0"}) == "scenario.to = A.gpu0 is scenario.from: choose another GPU");
-    CHECK(roles_with({"scenario.through=B.hca0"}) == "scenario.through = B.hca0 is in another host than A.gpu0");
+    CHECK(roles_with({"scenario.from=A.gpu0", "scenario.through=B.hca0"}) ==
+          "scenario.through = B.hca0 is in another host than A.gpu0");
+    CHECK(roles_in("[scenario]\nfrom = \"A.gpu\"\nthrough = \"B.hca\"\n") ==
+          "scenario.through = B.hca is in another host than A.gpu");
+    CHECK(roles_with({"scenario.to_through=A.hca1"}) == "scenario.to_through = A.hca1 is in another host than B.gpu0");
+    CHECK(roles_in("[[hosts]]\nname = \"A\"\nparts = [\"root0.hca0\"]\n[[hosts]]\nname = \"B\"\n"
+                   "parts = [\"root0.hca0\", \"root1.gpu0\"]\n[fabric]\ncables = [\"A.hca0 -- B.hca0\"]\n"
+                   "[scenario]\nthrough = \"A.hca0\"\n") ==
+          "scenario.through = A.hca0: its host has no GPU; choose an HCA of a host that has one");
     CHECK(roles_with({"scenario.to=A.gpu1", "scenario.to_through=A.hca0"}) ==
           "scenario.to_through = A.hca0 is scenario.through: a program has an HCA of its own");
     CHECK(roles_with({"A.served=true"}) == "scenario.from = A.gpu0: host A is served, its drivers are elsewhere");
