@@ -198,8 +198,8 @@ def cards_in_the_wrong_place(scratch):
         ran = subprocess.run([PROGRAM, *names], capture_output=True, text=True, timeout=60, check=False)
         expect(ran.returncode == 2, f"status {ran.returncode}: {ran.stderr}")
         expect(f"{names[0]}: is function 10de:20b0, which is not the HCA of machine A" in ran.stderr, ran.stderr)
-        names = [bench.directory / f"hostA.{card}.sock" for card in ("hca", "hca")]
-        ran = subprocess.run([PROGRAM, *names, *names], capture_output=True, text=True, timeout=60, check=False)
+        names = [bench.directory / f"host{host}.{card}.sock" for card in ("hca", "gpu") for host in "AB"]
+        ran = subprocess.run([PROGRAM, *names], capture_output=True, text=True, timeout=60, check=False)
         expect(ran.returncode == 2 and "which is not the GPU of machine A" in ran.stderr, ran.stderr)
         bench.end()
 

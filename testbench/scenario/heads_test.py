@@ -30,7 +30,10 @@ def no_command_in_the_head_of_a_configuration_is_refused():
         for verb, file, sets in commands(config):
             expect((SOURCE / file).exists(), f"{config}: there is no {file}")
             if verb in TRIED_BY:
-                checked = call(TRIED_BY[verb], SOURCE / file, *sets)
+                # Without one it is this program, which with its sanitizers is larger than a drive.
+                has_drive = 'name = "nvme"' in (SOURCE / file).read_text()
+                payload = ("--payload", SOURCE / "LICENSE") if TRIED_BY[verb] == "check" and has_drive else ()
+                checked = call(TRIED_BY[verb], SOURCE / file, *sets, *payload)
                 expect(checked.returncode == 0, f"{config}: {file} {' '.join(sets)}: {checked.stderr}")
             tried += bool(sets)
     expect(tried >= 30, f"only {tried} commands that set anything were found")

@@ -51,7 +51,8 @@ def what_a_drive_is_said_to_fail_at_fails_the_run_and_is_named():
         expect(shown.returncode == 1 and status in shown.stdout + shown.stderr, (faults, shown))
     refused(run("--set", "A.nvme0.faults=raed 40", config=CONFIG), "A.nvme0", "'faults' has",
             '"raed 40", which is none')
-    refused(run("--set", "A.nvme0.faults=read 4000000000", config=CONFIG, is_checked=False), "nvme0: faults has block")
+    refused(run("--payload", payload(3_000_000), "--set", "A.nvme0.faults=read 4000000000", config=CONFIG,
+                is_checked=False), "nvme0: faults has block")
 
 
 def a_payload_that_is_larger_than_the_drive_is_refused():

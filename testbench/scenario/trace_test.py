@@ -61,7 +61,7 @@ def says_when_nothing_is_meant():
     for command, wanted in (("show", ("--qp", "0x999")), ("show", ("--from", "5s")), ("stats", ("--cq", "0x999"))):
         ran = trace(command, path, *wanted)
         expect(ran.stderr == f"hcasim: {path}: no record is meant, of {count:,} that were read\n", ran.stderr)
-    for words in ((), ("--from", "1ns"), ("--kind", "cqe")):
+    for words in ((), ("--until", "1s"), ("--kind", "cqe")):
         expect(trace("show", path, *words).stderr == "", words)
     for command in "show", "stats":
         for begin, end in (("300us", "200us"), ("300us", "300us")):
