@@ -82,12 +82,25 @@ TEST_CASE("a flow with a tenth less than an equal share has it, and one with mor
     }
 }
 
+TEST_CASE("one flow with too much is as unequal as one with too little", "[unit][scenario]") {
+    const std::vector<load::Flow> flows(3);
+    for (const auto& [bytes, is_equal] :
+         {std::pair{std::vector<std::uint64_t>{95, 95, 120}, false}, {{80, 105, 105}, false}, {{95, 98, 107}, true}}) {
+        FlowShares shares(flows);
+        CHECK(shares.settled(fill(shares, 0us, {bytes})).has_value() == is_equal);
+    }
+}
+
 TEST_CASE("what flows get after one has left says nothing of how they had settled", "[unit][scenario]") {
     const auto flows = joining(2, 20us); // the first one leaves at 20 us
     FlowShares shares(flows);
     const auto spans = fill(shares, 10us, {{1, 9}, {5, 5}, {0, 9}});
 
     CHECK(shares.settled(spans) == Time{5us});
+
+    const auto three = joining(3, 30us); // the first one leaves at 30 us
+    FlowShares others(three);
+    CHECK(others.settled(fill(others, 20us, {{5, 5, 5}, {5, 5, 5}, {0, 9, 1}})) == Time{});
 }
 
 TEST_CASE("flows that measuring finds there have settled since its begin", "[unit][scenario]") {
