@@ -36,6 +36,7 @@ constexpr std::array metrics{
     Metric{"round_trip_ns", Worse::more},
     Metric{"unposted", Worse::more},
     Metric{"rate_error", Worse::more},
+    Metric{"settled_ns", Worse::more},
     Metric{"latency_mean_ns", Worse::more},
     Metric{"latency_min_ns", Worse::more},
     Metric{"latency_p50_ns", Worse::more},
@@ -51,6 +52,8 @@ constexpr std::array metrics{
     Metric{"hits", Worse::less},
     Metric{"hit_rate", Worse::less},
     Metric{"rate_bytes_per_second", Worse::less},
+    Metric{"lowest_rate_bytes_per_second", Worse::less},
+    Metric{"slowest_flow_bytes_per_second", Worse::less},
     Metric{"messages_per_second", Worse::less},
     Metric{"fairness", Worse::less},
 };
