@@ -51,7 +51,8 @@ constexpr std::array rows{
                   "messages a second that each flow offers (open loop); 0: the next one when one is done"),
     choice<AT(arrivals)>("traffic.arrivals", "of an open loop: drawn, or at fixed intervals"),
     key<AT(join)>("traffic.join_ns", range(0, 100 * s),
-                  "from one flow's begin to the next one's, in their order in the result; 0: all begin at once"),
+                  "from one flow's begin to the next one's, in their order in the result, both directions of a "
+                  "pair at once; 0: all begin at once"),
     key<AT(stay)>("traffic.stay_ns", range(0, 100 * s),
                   "so long after its begin a flow sends nothing new any more; 0: it stays until the end"),
     key<AT(warm_up_messages)>("traffic.warm_up", range(0, most_messages),

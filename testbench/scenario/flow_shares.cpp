@@ -1,6 +1,7 @@
 #include "testbench/scenario/flow_shares.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace scenario {
 

@@ -173,8 +173,9 @@ void TrafficMeter::wait_until(Time time) {
 
 /// When the last flow leaves, after which nothing new is sent; model::port::never where one stays.
 Time TrafficMeter::all_have_left() const {
-    const auto last = std::ranges::max(plan_.flows, {}, &load::Flow::leaves).leaves;
-    return last == model::port::never ? last : started_ + last;
+    const auto last = std::ranges::max_element(plan_.flows, {}, &load::Flow::leaves);
+    return last == plan_.flows.end() || last->leaves == model::port::never ? model::port::never
+                                                                           : started_ + last->leaves;
 }
 
 void TrafficMeter::watch() {
