@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <span>
 
 namespace load {
 
@@ -55,17 +54,15 @@ private:
         return shared_.failure.empty();
     }
     std::size_t poll_sent() {
-        std::array<sw::verbs::Completion, 32> completions;
-        const auto found = node_.poll(*core_.sent, completions);
-        for (const auto& completion : std::span(completions).first(found))
+        const auto completions = node_.poll(core_, *core_.sent);
+        for (const auto& completion : completions)
             if (auto& end = *core_.ends[completion.wr_id]; is_good(end, completion))
                 messages_.finish(end, end.under_way[end.done++ % shared_.work.depth]);
-        return found;
+        return completions.size();
     }
     std::size_t poll_received() {
-        std::array<sw::verbs::Completion, 32> completions;
-        const auto found = node_.poll(*core_.received, completions);
-        for (const auto& completion : std::span(completions).first(found)) {
+        const auto completions = node_.poll(core_, *core_.received);
+        for (const auto& completion : completions) {
             auto& end = *core_.ends[completion.wr_id];
             if (!is_good(end, completion))
                 break;
@@ -83,7 +80,7 @@ private:
             if (!end.flow)
                 node_.give_receive(end);
         }
-        return found;
+        return completions.size();
     }
 
     Node& node_;

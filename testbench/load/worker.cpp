@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace load {
 
@@ -170,16 +169,15 @@ void Worker::post(End& end, std::uint32_t count) {
 }
 
 std::size_t Worker::poll_sent() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = node_.poll(*core_.sent, completions);
+    const auto completions = node_.poll(core_, *core_.sent);
     const auto now = kernel_now();
     done_.clear();
-    for (const auto& completion : std::span(completions).first(found)) {
+    for (const auto& completion : completions) {
         auto& end = *core_.ends[completion.wr_id & 0xffff'ffff];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request to {} has ended with: {}", node_.planned().name,
                                      end.peer->node->planned().name, name(completion.status)));
-            return found;
+            return completions.size();
         }
         // One that has a completion ends those before it that have none.
         const bool is_flush = completion.wr_id > 0xffff'ffff;
@@ -194,24 +192,23 @@ std::size_t Worker::poll_sent() {
     }
     if (!done_.empty())
         shared_.ledger.add(done_);
-    return found;
+    return completions.size();
 }
 
 std::size_t Worker::poll_received() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = node_.poll(*core_.received, completions);
-    for (const auto& completion : std::span(completions).first(found)) {
+    const auto completions = node_.poll(core_, *core_.received);
+    for (const auto& completion : completions) {
         auto& end = *core_.ends[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success || end.expected.empty()) {
             shared_.fail(fmt::format("{}: a receive from {} has ended with: {}", node_.planned().name,
                                      end.peer->node->planned().name,
                                      end.expected.empty() ? "nobody has sent that" : name(completion.status)));
-            return found;
+            return completions.size();
         }
         messages_.receive(end, completion.byte_count);
         node_.give_receive(end);
     }
-    return found;
+    return completions.size();
 }
 
 void Worker::flush() {

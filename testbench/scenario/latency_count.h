@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace scenario {
 
@@ -42,17 +41,18 @@ public:
 
     void put(platform::ranks::Writer& writer) const {
         writer.put(took_ns_), writer.put(took_ps_), writer.put(histogram_.least()), writer.put(histogram_.most());
-        writer.put(static_cast<std::uint32_t>(histogram_.parts().size()));
-        for (const auto part : histogram_.parts())
-            writer.put(part);
+        const auto& [first, counts] = histogram_.parts();
+        writer.put(first), writer.put(static_cast<std::uint32_t>(counts.size()));
+        for (const auto count : counts)
+            writer.put(count);
     }
     static LatencyCount get(platform::ranks::Reader& reader) {
         LatencyCount made;
         made.took_ns_ = reader.get<std::uint64_t>(), made.took_ps_ = reader.get<std::uint64_t>();
         const auto least = reader.get<std::int64_t>(), most = reader.get<std::int64_t>();
-        std::vector<std::uint64_t> parts;
+        traces::tool::Histogram::Parts parts{.first = reader.get<std::uint32_t>(), .counts = {}};
         for (auto left = reader.get<std::uint32_t>(); left != 0 && reader.is_good(); --left)
-            parts.push_back(reader.get<std::uint64_t>());
+            parts.counts.push_back(reader.get<std::uint64_t>());
         made.histogram_ = traces::tool::Histogram::made_of(std::move(parts), least, most);
         return made;
     }

@@ -29,12 +29,25 @@ std::uint64_t end_of(std::size_t part) {
 
 } // namespace
 
+/// With room for it. A new first part has some more before it, since what is found afterwards is near.
+std::uint64_t& Histogram::count_of(std::size_t part) {
+    constexpr std::size_t together = 16;
+    auto& [first, counts] = parts_;
+    const auto begin = static_cast<std::uint32_t>(part / together * together);
+    if (counts.empty()) {
+        first = begin;
+    } else if (part < first) {
+        counts.insert(counts.begin(), first - begin, 0);
+        first = begin;
+    }
+    if (part - first >= counts.size())
+        counts.resize(part - first + 1);
+    return counts[part - first];
+}
+
 void Histogram::add(std::int64_t value) {
     value = std::max<std::int64_t>(value, 0);
-    const auto part = part_of(static_cast<std::uint64_t>(value));
-    if (part >= parts_.size())
-        parts_.resize(part + 1);
-    ++parts_[part];
+    ++count_of(part_of(static_cast<std::uint64_t>(value)));
     least_ = count_ == 0 ? value : std::min(least_, value);
     most_ = std::max(most_, value);
     ++count_;
@@ -43,19 +56,20 @@ void Histogram::add(std::int64_t value) {
 Histogram& Histogram::operator+=(const Histogram& other) {
     if (other.count_ == 0)
         return *this;
-    parts_.resize(std::max(parts_.size(), other.parts_.size()));
-    for (std::size_t part = 0; part < other.parts_.size(); ++part)
-        parts_[part] += other.parts_[part];
+    const auto& [first, counts] = other.parts_;
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        if (counts[i] != 0)
+            count_of(first + i) += counts[i];
     least_ = count_ == 0 ? other.least_ : std::min(least_, other.least_);
     most_ = std::max(most_, other.most_);
     count_ += other.count_;
     return *this;
 }
 
-Histogram Histogram::made_of(std::vector<std::uint64_t> parts, std::int64_t least, std::int64_t most) {
+Histogram Histogram::made_of(Parts parts, std::int64_t least, std::int64_t most) {
     Histogram made;
     made.parts_ = std::move(parts);
-    made.count_ = std::accumulate(made.parts_.begin(), made.parts_.end(), std::uint64_t{0});
+    made.count_ = std::accumulate(made.parts_.counts.begin(), made.parts_.counts.end(), std::uint64_t{0});
     made.least_ = least;
     made.most_ = most;
     return made;
@@ -64,11 +78,12 @@ Histogram Histogram::made_of(std::vector<std::uint64_t> parts, std::int64_t leas
 std::int64_t Histogram::percentile(double percent) const {
     const auto wanted =
         std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_))));
+    const auto& [first, counts] = parts_;
     std::uint64_t seen = 0;
-    for (std::size_t part = 0; part < parts_.size(); ++part) {
-        seen += parts_[part];
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        seen += counts[i];
         if (seen >= wanted)
-            return std::min(static_cast<std::int64_t>(end_of(part)), most_);
+            return std::min(static_cast<std::int64_t>(end_of(first + i)), most_);
     }
     return most_;
 }

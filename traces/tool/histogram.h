@@ -19,12 +19,19 @@ public:
     /// The least value that `percent` of the values do not exceed, rounded up to the end of its part; 0 of none.
     std::int64_t percentile(double percent) const;
 
-    /// How many values each part has, for whoever sends a histogram elsewhere; and one made of that again.
-    const std::vector<std::uint64_t>& parts() const { return parts_; }
-    static Histogram made_of(std::vector<std::uint64_t> parts, std::int64_t least, std::int64_t most);
+    /// How many values each part has, from number `first` on, for whoever sends a histogram elsewhere; and one made of
+    /// that again.
+    struct Parts {
+        std::uint32_t first = 0;
+        std::vector<std::uint64_t> counts;
+    };
+    const Parts& parts() const { return parts_; }
+    static Histogram made_of(Parts parts, std::int64_t least, std::int64_t most);
 
 private:
-    std::vector<std::uint64_t> parts_;
+    std::uint64_t& count_of(std::size_t part);
+
+    Parts parts_; ///< those between the least and the greatest that have a value: there may be thousands of histograms
     std::uint64_t count_ = 0;
     std::int64_t least_ = 0, most_ = 0;
 };
