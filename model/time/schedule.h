@@ -16,6 +16,10 @@ namespace model::time {
 /// that has decided what comes next.
 enum class Gaps : std::uint8_t { usable, lost };
 
+/// Before this time nobody will book anything any more. It is of the simulation, as the kernel's time is, which moves
+/// it on (model/tlm/agenda.h).
+inline port::Time past_until{};
+
 class Schedule {
 public:
     explicit Schedule(Gaps gaps = Gaps::usable) : gaps_(gaps) {}
@@ -73,8 +77,8 @@ private:
     std::size_t find(port::Time at, port::Time span) const {
         if (at >= free_) [[likely]]
             return count_;
-        // What ends too early for it is of no use, and the gaps are in order. Most of them are long past, and out of
-        // the processor's cache: the search begins with the last ones.
+        // What ends too early for it is of no use, and the gaps are in order. Most requests come late: the search
+        // begins with the last ones.
         const auto enough = at + span;
         std::size_t gap = 0, beyond = count_; // it is one of these, or there is none
         for (std::size_t step = 1; beyond > 0; step *= 2) {
@@ -100,6 +104,7 @@ private:
     port::Time append(port::Time at, port::Time span) {
         const auto begin = std::max(at, free_);
         if (begin > free_ && gaps_ == Gaps::usable) {
+            forget_past();
             make_place();
             open(count_++) = {free_, begin};
         }
@@ -126,6 +131,13 @@ private:
             open(i) = open(i - 1);
         open(place) = gap;
         ++count_;
+    }
+    /// Gaps that are of no use to anybody: kept, they would fill the processor's cache.
+    void forget_past() {
+        while (count_ != 0 && open(0).end < past_until) {
+            first_ = (first_ + 1) & (open_.size() - 1);
+            --count_;
+        }
     }
     /// Makes a place for one more gap; returns how many are forgotten for that. It is the earliest: that time counts as
     /// taken.

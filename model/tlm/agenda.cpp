@@ -1,5 +1,6 @@
 #include "model/tlm/agenda.h"
 
+#include "model/time/schedule.h"
 #include "model/tlm/time.h"
 
 #include <algorithm>
@@ -122,6 +123,7 @@ void Agenda::ring() {
     armed_ = port::never;
     kernel_seen = {.is_valid = true, .now = from_sc(sc_core::sc_time_stamp())};
     agenda_time = std::max(agenda_time, kernel_seen.now);
+    time::past_until = agenda_time;
     for (const auto& [event, at_once] : to_be_notified_)
         at_once ? event->notify() : event->notify(sc_core::SC_ZERO_TIME);
     to_be_notified_.clear();
@@ -165,6 +167,7 @@ bool Agenda::goes_ahead() {
     if (kernel_seen.next <= heap_.front().at)
         return false;
     agenda_time = heap_.front().at;
+    time::past_until = agenda_time;
     return true;
 }
 

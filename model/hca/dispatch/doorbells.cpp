@@ -22,6 +22,7 @@ void SendDoorbells::ring(const doorbell::SendRing& rung, std::uint32_t uar, port
     auto* qp = objects_.queue_pairs.find(number);
     if (qp == nullptr)
         return ignore(report_, number, uar, "no such queue pair", at);
+    bring_in(*qp, qp->requester);
     if (qp->attributes.uar_page != uar)
         return ignore(report_, number, uar, "wrong UAR page for this queue pair", at);
     if (qp->state == QpState::rst || qp->state == QpState::init || !qp->attributes.has_sq)

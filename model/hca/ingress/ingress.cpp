@@ -35,6 +35,10 @@ void Ingress::receive(port::Packet& packet, port::Time at) {
     at = contexts_.queue_pair(qp->number, at);
     if (packet.rdma().service == abi::wire::Service::cnp) [[unlikely]]
         return receive_notification(*qp, packet, at);
+    if (packet.traits().is_request())
+        bring_in(*qp, qp->responder);
+    else
+        bring_in(*qp, qp->requester);
     if (packet.rdma().service != qp->service.on_wire)
         return report_.drop(packet, "transport service of another kind of queue pair", at);
     if (qp->service.is_local) [[unlikely]]

@@ -1,9 +1,7 @@
 // A queue of values in a power-of-two array that grows to what it once needed and then allocates no more.
 #pragma once
 
-#include <bit>
 #include <cassert>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -45,7 +43,9 @@ public:
 
 private:
     void grow() {
-        std::vector<T> bigger(slots_.empty() ? 8 : slots_.size() * 2);
+        // It begins with one: of thousands of queue pairs, most have one message under way, and a place that is used
+        // again is in the processor's cache.
+        std::vector<T> bigger(slots_.empty() ? 1 : slots_.size() * 2);
         for (auto n = begin_; n != end_; ++n)
             bigger[n & (bigger.size() - 1)] = std::move(slots_[n & (slots_.size() - 1)]);
         slots_ = std::move(bigger);

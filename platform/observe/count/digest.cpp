@@ -3,9 +3,16 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstring>
+#include <functional>
+#include <new>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <variant>
 
 namespace platform::observe::count {
 namespace {
@@ -13,10 +20,57 @@ namespace {
 /// Little, so that the digests of many components stay in the processor's cache.
 constexpr std::size_t flush_at = 512, room = 1024;
 
-template <class T> void put(Bytes& out, T value) {
-    if constexpr (std::endian::native == std::endian::big && sizeof(T) > 1)
-        value = static_cast<T>(std::byteswap(value));
-    std::memcpy(out.extend(sizeof(T)), &value, sizeof(T));
+/// Values one after the other, into room that there is.
+class Pen {
+public:
+    explicit Pen(std::byte* at) : at_(at) {}
+    template <class T> void put(T value) {
+        if constexpr (std::is_same_v<T, std::string_view>) {
+            put(static_cast<std::uint32_t>(value.size()));
+            std::ranges::copy(std::as_bytes(std::span(value)), at_);
+            at_ += value.size();
+        } else if constexpr (std::is_same_v<T, bool>) {
+            put(static_cast<std::uint8_t>(value));
+        } else {
+            if constexpr (std::endian::native == std::endian::big && sizeof(T) > 1)
+                value = static_cast<T>(std::byteswap(value));
+            std::memcpy(at_, &value, sizeof value);
+            at_ += sizeof value;
+        }
+    }
+
+private:
+    std::byte* at_;
+};
+
+template <class T> std::size_t length_of(const T& value) {
+    if constexpr (std::is_same_v<T, std::string_view>)
+        return sizeof(std::uint32_t) + value.size();
+    else if constexpr (std::is_same_v<T, bool>)
+        return sizeof(std::uint8_t);
+    else
+        return sizeof value;
+}
+
+/// Appends the canonical form of an event. Room is asked for once, and what a type has is known to the compiler: this
+/// is done for each event of a run.
+template <bool has_source> void encode(const traces::Stamp& stamp, const traces::Event& event, Bytes& out) {
+    std::visit(
+        [&]<class E>(const E& e) {
+            std::apply(
+                [&](const auto&... member) {
+                    const auto length = sizeof stamp.time_ps + (has_source ? sizeof stamp.source : 0) + 1 +
+                                        (std::size_t{0} + ... + length_of(plain(std::invoke(member.pointer, e))));
+                    Pen pen(out.extend(length));
+                    pen.put(stamp.time_ps);
+                    if constexpr (has_source)
+                        pen.put(stamp.source);
+                    pen.put(static_cast<std::uint8_t>(event_type<E>));
+                    (pen.put(plain(std::invoke(member.pointer, e))), ...);
+                },
+                E::members);
+        },
+        event);
 }
 
 } // namespace
@@ -39,36 +93,18 @@ Digest::Digest() : state_(XXH64_createState()), pending_(room) {
 
 Digest::~Digest() = default;
 
-void encode(const traces::Stamp& stamp, const traces::Event& event, Bytes& out) {
-    [[maybe_unused]] const auto begin = out.size();
-    put(out, stamp.time_ps);
-    assert(out.size() - begin == source_begin && "the time stands in front of the source");
-    put(out, stamp.source);
-    assert(out.size() - begin == source_end && "the type stands behind the source");
-    put(out, static_cast<std::uint8_t>(event.index()));
-    for_each_member(event, [&]<class T>(std::string_view, const T& value) {
-        if constexpr (std::is_same_v<T, std::string_view>) {
-            put(out, static_cast<std::uint32_t>(value.size()));
-            out.append(std::as_bytes(std::span(value)));
-        } else if constexpr (std::is_same_v<T, bool>) {
-            put(out, static_cast<std::uint8_t>(value));
-        } else {
-            put(out, value);
-        }
-    });
-}
-
 void Digest::on(const traces::Stamp& stamp, const traces::Event& event) {
-    ++events_;
-    encode(stamp, event, pending_);
-    if (pending_.size() >= flush_at)
-        flush();
+    encode<true>(stamp, event, pending_);
+    count();
 }
 
-void Digest::add(std::span<const std::byte> head, std::span<const std::byte> tail) {
+void Digest::add(const traces::Stamp& stamp, const traces::Event& event) {
+    encode<false>(stamp, event, pending_);
+    count();
+}
+
+void Digest::count() {
     ++events_;
-    pending_.append(head);
-    pending_.append(tail);
     if (pending_.size() >= flush_at)
         flush();
 }

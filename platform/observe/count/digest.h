@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,10 +31,6 @@ public:
             grow(bytes);
         return data_.get() + std::exchange(size_, size_ + bytes);
     }
-    void append(std::span<const std::byte> bytes) {
-        if (!bytes.empty())
-            std::memcpy(extend(bytes.size()), bytes.data(), bytes.size());
-    }
 
 private:
     void grow(std::size_t bytes);
@@ -43,11 +38,6 @@ private:
     std::unique_ptr<std::byte[]> data_;
     std::size_t size_ = 0, end_;
 };
-
-/// Appends the canonical form of an event.
-void encode(const traces::Stamp& stamp, const traces::Event& event, Bytes& out);
-/// Where its source stands in it.
-inline constexpr std::size_t source_begin = 8, source_end = 10;
 
 class Digest final : public traces::Sink {
 public:
@@ -57,8 +47,8 @@ public:
     Digest& operator=(const Digest&) = delete;
 
     void on(const traces::Stamp& stamp, const traces::Event& event) override;
-    /// The bytes of one event more, by whoever has encoded it, in two parts.
-    void add(std::span<const std::byte> head, std::span<const std::byte> tail = {});
+    /// One event more, without its source.
+    void add(const traces::Stamp& stamp, const traces::Event& event);
 
     /// Of the events so far; more may follow.
     std::uint64_t value() const;
@@ -70,6 +60,7 @@ private:
     struct Free {
         void operator()(XXH64_state_s* state) const;
     };
+    void count();
     void flush() const;
 
     mutable std::unique_ptr<XXH64_state_s, Free> state_;

@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <variant>
 
@@ -39,16 +38,13 @@ private:
 std::string DigestValue::text() const { return fmt::format("{:016x}", value); }
 
 void Digests::on(const traces::Stamp& stamp, const traces::Event& event) {
-    encoded_.clear();
-    encode(stamp, event, encoded_);
     const auto number = std::size_t{stamp.source} * ends + end_of(event);
     if (number >= parts_.size())
         parts_.resize(number + 1);
     auto& part = parts_[number];
     if (!part)
         part = std::make_unique<Digest>();
-    // Without its number: the rest stands where it stood.
-    part->add(encoded_.view().first(source_begin), encoded_.view().subspan(source_end));
+    part->add(stamp, event);
     if (++events_ % distance_ != 0 || !has_marks_)
         return;
     marks_.push_back({.events = events_, .number = stamp.number, .time_ps = stamp.time_ps, .digest = all().text()});

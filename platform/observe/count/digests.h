@@ -71,7 +71,6 @@ private:
     std::vector<Mark> marks_;
     std::uint64_t distance_ = first_distance;
     bool has_marks_ = true;
-    Bytes encoded_{512};
 };
 
 } // namespace platform::observe::count

@@ -130,6 +130,9 @@ void Life::follow(const Stamp& stamp, const Event& event) {
     const bool is_negative = answer != nullptr && answer->syndrome >> 5 != 0; // not the end of its message
     if (answer != nullptr && !is_negative)
         acknowledged_ = Entry{stamp, event};
+    // Most of a run comes long after its first message, and follows from none of its events.
+    if (stamp.cause > members_.back().number)
+        return;
     const auto cause = std::ranges::lower_bound(members_, stamp.cause, {}, &Member::number);
     if (is_negative || cause == members_.end() || cause->number != stamp.cause)
         return;

@@ -116,3 +116,32 @@ TEST_CASE("a line whose work may pause is idle only where there is none", "[unit
         REQUIRE(taken.end == Time{end});
     }
 }
+
+TEST_CASE("gaps that are past for everybody are forgotten, and nothing else changes by that", "[unit][time]") {
+    const auto seed = GENERATE(range(1u, 20u));
+    CAPTURE(seed);
+    struct Restored { // it is of the whole program
+        Time before = past_until;
+        ~Restored() { past_until = before; }
+    } restored;
+    const auto book_all = [&](bool forgets) {
+        std::mt19937 random{seed};
+        Schedule schedule;
+        std::vector<Time> times;
+        past_until = {};
+        for (auto now = Time{}; times.size() < 2000; now += Time{random() % 40}) {
+            if (forgets)
+                past_until = now;
+            const auto at = now + Time{random() % 3 == 0 ? random() % 2000 : 0}, span = Time{1 + random() % 30};
+            if (random() % 2 == 0) {
+                times.push_back(schedule.book(at, span));
+            } else {
+                const auto taken = schedule.book_in_pieces(at, span);
+                times.push_back(taken.begin), times.push_back(taken.end);
+            }
+        }
+        return times;
+    };
+
+    CHECK(book_all(true) == book_all(false));
+}
