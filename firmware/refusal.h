@@ -106,6 +106,8 @@ inline constexpr auto refusals = std::to_array<Refusal>({
     {0x060c, Status::bad_parameter, "query_q_counter.aggregate", "q_counter_aggregation is not advertised"},
     {0x060d, Status::bad_resource, "query_q_counter.unknown", "counter_set_id names no allocated set"},
     {0x060e, Status::bad_parameter, "query_vport_counter.vport", "there is one vport and one port"},
+    {0x060f, Status::resource_busy, "dealloc_uar.in_use", "queue pairs, completion queues or event queues still have "
+        "their doorbells in the page"},
     // Rings in host memory
     {0x0701, Status::bad_input_length, "buffer.pages_missing",
      "the page list does not hold the ring: size, page_offset and log_page_size ask for more pages"},

@@ -32,7 +32,8 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         return refused;
     if (cqc.get<"log_cq_size">() > state.capabilities.general().get<"log_max_cq_sz">())
         return refuse("create_cq.size");
-    if (call.scope.find<Kind::uar>(cqc.get<"uar_page">()) == nullptr)
+    auto* const uar = call.scope.find<Kind::uar>(cqc.get<"uar_page">());
+    if (uar == nullptr)
         return refuse("create_cq.uar");
     const auto eqn = cqc.get<"c_eqn_or_apu_element">();
     if (call.scope.find<Kind::eq>(eqn) == nullptr)
@@ -65,9 +66,12 @@ Reply create_cq(State& state, const Call& call, In<prm::CreateCqIn> in, Out<prm:
         .moderation = moderation(cqc),
     };
     std::ranges::copy(cqc.bytes(), attributes.context.begin());
-    const auto number = call.scope.create<Kind::cq>(
-        {.at = call.at, .entries = entries, .umems = {ring_umem.memory(call.scope), record_umem.memory(call.scope)}},
-        std::move(attributes));
+    const auto number =
+        call.scope.create<Kind::cq>({.at = call.at,
+                                     .entries = entries,
+                                     .umems = {ring_umem.memory(call.scope), record_umem.memory(call.scope)},
+                                     .uar = objects::Ref(uar)},
+                                    std::move(attributes));
     if (!number)
         return number.error();
     out.set<"cqn">(*number);

@@ -16,7 +16,8 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
     const auto eqc = in.sub<"eq_context_entry">();
     if (eqc.get<"log_eq_size">() > state.capabilities.general().get<"log_max_eq_sz">())
         return refuse("create_eq.size");
-    if (call.scope.find<Kind::uar>(eqc.get<"uar_page">()) == nullptr)
+    auto* const uar = call.scope.find<Kind::uar>(eqc.get<"uar_page">());
+    if (uar == nullptr)
         return refuse("create_eq.uar");
     if (eqc.get<"uar_page">() >= state.config().first_polled_uar())
         return refuse("create_eq.polled_uar");
@@ -42,7 +43,8 @@ Reply create_eq(State& state, const Call& call, In<prm::CreateEqIn> in, Out<prm:
         .events = events,
     };
     std::ranges::copy(eqc.bytes(), attributes.context.begin());
-    const auto number = call.scope.create<Kind::eq>({.at = call.at, .entries = entries}, std::move(attributes));
+    const auto number = call.scope.create<Kind::eq>({.at = call.at, .entries = entries, .uar = objects::Ref(uar)},
+                                                    std::move(attributes));
     if (!number)
         return number.error();
     if (events & bit(prm::EventType::command))

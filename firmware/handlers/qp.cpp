@@ -39,9 +39,14 @@ Reply create_qp(State& state, const Call& call, In<prm::CreateQpIn> in, Out<prm:
         attributes.pd = {}; // it serves all of them, whichever it names, and does not count as a user of any
     attributes.buffer = std::move(*buffer);
     attributes.doorbell_record = *record;
-    const auto number = call.scope.create<Kind::qp>(
-        {.at = call.at, .entries = entries, .umems = {ring_umem.memory(call.scope), record_umem.memory(call.scope)}},
-        std::move(attributes));
+    // Without a send queue it has no doorbells there, and names no page.
+    auto* const uar = attributes.has_sq ? call.scope.find<Kind::uar>(attributes.uar_page) : nullptr;
+    const auto number =
+        call.scope.create<Kind::qp>({.at = call.at,
+                                     .entries = entries,
+                                     .umems = {ring_umem.memory(call.scope), record_umem.memory(call.scope)},
+                                     .uar = objects::Ref(uar)},
+                                    std::move(attributes));
     if (!number)
         return number.error();
     out.set<"qpn">(*number);

@@ -29,7 +29,8 @@ using model::hca::Ref;
 // --- objects that the firmware alone knows; the others live in model/hca ---
 
 struct TransportDomain {};
-struct UarPage {};
+/// Its users are the queues whose doorbells are in it.
+struct UarPage : Counted {};
 /// A program that speaks to the device directly. Its users are the objects that belong to it.
 struct UserContext : Counted {};
 /// Memory that a user context handed over (PRM "UMEM"). The rights in its entries are not kept: queues and keys that
@@ -192,7 +193,8 @@ template <> struct Row<Kind::xrcd> : Common {
 template <> struct Row<Kind::uar> : Common {
     using Object = UarPage;
     static constexpr std::string_view name = "UAR pages";
-    static constexpr Reply none_left = refuse("alloc_uar.none_left"), unknown = refuse("dealloc_uar.unknown");
+    static constexpr Reply none_left = refuse("alloc_uar.none_left"), unknown = refuse("dealloc_uar.unknown"),
+                           in_use = refuse("dealloc_uar.in_use");
     static Numbers numbers(const Limits& limits) { return {limits.config.first_uar, limits.config.first_polled_uar()}; }
     static Numbers users_numbers(const Limits& limits) {
         return {limits.config.first_polled_uar(), limits.config.uar_pages};

@@ -26,11 +26,12 @@
 
 namespace firmware::objects {
 
-/// The memory that a new object needs.
+/// What a new object needs beside what its attributes name.
 struct Footing {
     model::port::Time at{};
     std::uint64_t entries = 0;              ///< of page lists
     std::array<Ref<UserMemory>, 2> umems{}; ///< under its ring and its doorbell record
+    Ref<UarPage> uar{};                     ///< of its doorbells
 };
 
 class Registry {
@@ -72,7 +73,8 @@ public:
         shelf.holdings.create(*number, Holding{.uid = uid,
                                                .entries = footing.entries,
                                                .context = Ref(context(uid)),
-                                               .umems = std::move(footing.umems)});
+                                               .umems = std::move(footing.umems),
+                                               .uar = std::move(footing.uar)});
         if constexpr (Row<K>::takes_pages)
             account_.charge(footing.entries, footing.at);
         return *number;
@@ -149,6 +151,7 @@ private:
         std::uint64_t entries = 0;
         Ref<UserContext> context; ///< none of the kernel's objects has one
         std::array<Ref<UserMemory>, 2> umems{};
+        Ref<UarPage> uar{};
     };
 
     /// The objects of a kind.

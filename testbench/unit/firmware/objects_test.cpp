@@ -28,6 +28,43 @@ TEST_CASE("UAR numbers are pages of the BAR behind the initialization segment", 
     CHECK(bench.alloc_uar() == second + 1);
 }
 
+TEST_CASE("a UAR page is there as long as a queue has its doorbells in it", "[unit][firmware][objects]") {
+    Ready bench;
+    const auto eqs = bench.alloc_uar(), cqs = bench.alloc_uar(), qps = bench.alloc_uar();
+    const auto pd = bench.alloc_pd();
+    const auto eqn = bench.run<prm::CreateEqOut>(CommandBench::eq_input(eqs, 0)).get<"eq_number">();
+    const auto cqn = bench.run<prm::CreateCqOut>(CommandBench::cq_input(cqs, eqn)).get<"cqn">();
+    const auto qpn = bench.run<prm::CreateQpOut>(CommandBench::qp_input(pd, qps, cqn)).get<"qpn">();
+    const auto dealloc = [&](std::uint32_t uar) {
+        return bench.run<prm::DeallocUarOut>(Input<prm::DeallocUarIn>(Opcode::dealloc_uar).set<"uar">(uar)).status();
+    };
+
+    for (const auto page : {eqs, cqs, qps}) {
+        CHECK(dealloc(page) == Status::resource_busy);
+        CHECK(bench.device.state().registry.find<firmware::objects::Kind::uar>(page) != nullptr);
+    }
+
+    CHECK(bench.run<prm::DestroyQpOut>(Input<prm::DestroyQpIn>(Opcode::destroy_qp).set<"qpn">(qpn)).is_ok());
+    CHECK(dealloc(cqs) == Status::resource_busy);
+    CHECK(dealloc(qps) == Status::ok);
+    CHECK(bench.run<prm::DestroyCqOut>(Input<prm::DestroyCqIn>(Opcode::destroy_cq).set<"cqn">(cqn)).is_ok());
+    CHECK(dealloc(cqs) == Status::ok);
+    CHECK(dealloc(eqs) == Status::resource_busy);
+    CHECK(bench.run<prm::DestroyEqOut>(Input<prm::DestroyEqIn>(Opcode::destroy_eq).set<"eq_number">(eqn)).is_ok());
+    CHECK(dealloc(eqs) == Status::ok);
+}
+
+TEST_CASE("a queue pair without a send queue keeps no UAR page", "[unit][firmware][objects]") {
+    Ready bench;
+    const auto o = bench.make_objects();
+    const auto page = bench.alloc_uar();
+    auto in = CommandBench::qp_input(o.pd, page, o.cqn);
+    in.view().sub<"qpc">().set<"no_sq">(1u);
+    REQUIRE(bench.run<prm::CreateQpOut>(in).is_ok());
+
+    CHECK(bench.run<prm::DeallocUarOut>(Input<prm::DeallocUarIn>(Opcode::dealloc_uar).set<"uar">(page)).is_ok());
+}
+
 TEST_CASE("with polled doorbells user contexts have UAR pages of their own, which the kernel never gets",
           "[unit][firmware][objects]") {
     auto config = untimed();

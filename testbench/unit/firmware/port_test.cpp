@@ -2,8 +2,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <string_view>
-
 using namespace harness;
 using prm::Opcode;
 using prm::RegisterAction;
