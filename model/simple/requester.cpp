@@ -268,8 +268,7 @@ void Requester::acknowledge(QueuePair& qp, Psn psn, std::uint8_t syndrome, std::
         ++counters_.rnr_waits;
         if (qp.rnr_left == 0)
             return fail(qp, Outcome::rnr_retry_exceeded, at);
-        constexpr std::uint8_t for_ever = 7;
-        if (qp.rnr_retry != for_ever)
+        if (qp.rnr_retry != abi::wire::rnr_retry_for_ever)
             --qp.rnr_left;
         qp.rnr_until = at + std::chrono::microseconds{abi::wire::rnr_timer_us[value]};
         qp.deadline = port::never;
@@ -306,7 +305,10 @@ void Requester::take_response(QueuePair& qp, const port::Packet& packet, Time at
     const auto bytes = std::min(qp.mtu, read.length - there);
     advance_to(qp, due, at);
     const bool is_begun = read.received != 0 || head.traits().is_first; // a response begins with its first packet
-    if (!is_begun || packet.payload.size() != bytes || head.traits().is_last != (read.received + 1 == read.packets))
+    const bool is_good = !head.traits().has_aeth || // data come with an ACK, where they come with an AETH (IBA 9.9.2)
+                         abi::wire::kind_of(head.aeth.syndrome) == abi::wire::SyndromeKind::acknowledge;
+    if (!is_begun || !is_good || packet.payload.size() != bytes ||
+        head.traits().is_last != (read.received + 1 == read.packets))
         return fail(qp, Outcome::bad_response, at);
     if (regions_.check(read.key, read.address + there, bytes, qp.pd, Right::local_write))
         return fail(qp, Outcome::local_protection_error, at);

@@ -1,6 +1,7 @@
 #include "model/hca/requester/responses.h"
 
 #include "abi/layout.h"
+#include "abi/wire/infiniband.h"
 #include "model/hca/queue/packets.h"
 
 #include <algorithm>
@@ -23,6 +24,13 @@ bool is_answered_in_cqe(const QueuePair& qp) {
     const auto& front = qp.requester.sends.messages.front();
     return front.length != 0 && front.length <= qp.attributes.answer_in_cqe && front.signalled &&
            front.length <= qp.send_cq->inline_bytes();
+}
+
+/// Data come with an ACK, where they come with an AETH: what is refused is answered by a packet without any
+/// (IBA 9.7.5.2, 9.9.2).
+bool is_acknowledging(const port::Packet& packet) {
+    return !packet.traits().has_aeth ||
+           abi::wire::kind_of(packet.rdma().aeth.syndrome) == abi::wire::SyndromeKind::acknowledge;
 }
 
 constexpr LocalError bad_response{CqeSyndrome::bad_resp_err, vendor::response};
@@ -100,7 +108,7 @@ void Responses::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
     const auto offset = front.answered * mtu;
     const bool is_last = front.answered + 1 == front.packets;
     const bool is_begun = front.answered != 0 || packet.traits().is_first; // a response begins with its first packet
-    if (front.opcode != WqeOpcode::rdma_read || !is_begun ||
+    if (front.opcode != WqeOpcode::rdma_read || !is_begun || !is_acknowledging(packet) ||
         packet.payload.size() != queue::packet_length(front.length, offset, mtu) ||
         (packet.traits().is_last != is_last && (is_last || reorder_packets_ == 0))) {
         ++qp.counters->req_bad_response;
@@ -121,7 +129,7 @@ void Responses::read(QueuePair& qp, const port::Packet& packet, port::Time at) {
 }
 
 void Responses::atomic(QueuePair& qp, const port::Packet& packet, port::Time at) {
-    if (qp.requester.sends.messages.front().opcode == WqeOpcode::rdma_read) {
+    if (qp.requester.sends.messages.front().opcode == WqeOpcode::rdma_read || !is_acknowledging(packet)) {
         ++qp.counters->req_bad_response;
         return retirement_.fail_front(qp, bad_response, at);
     }

@@ -49,11 +49,13 @@ struct Bench : Bare {
         head.psn = abi::Psn{psn};
         head.ack_request = true;
         head.reth = {0x5000, key, length};
+        head.aeth.syndrome = aeth_syndrome;
         packet.payload.append_copy(std::vector(payload, std::byte{1}));
         wire.send(clock.now());
     }
     void settle() { run(clock.now() + 100us); }
     using Bare::run;
+    std::uint8_t aeth_syndrome = 0; ///< of packets that have one
     std::vector<model::port::RdmaHeaders> take() { return std::exchange(received, {}); }
     void check_refused(NakCode code, std::uint32_t psn) {
         settle();
@@ -316,9 +318,10 @@ TEST_CASE("an answer to what the simple HCA has sent counts while it sends it ag
     }
 }
 
-TEST_CASE("a READ response that does not begin with its first packet fails the READ of the simple HCA",
+TEST_CASE("a READ response that does not begin with its first packet, or that comes with a NAK, fails the READ of the "
+          "simple HCA",
           "[unit][simple][bad]") {
-    const auto ask = [](WireOperation operation, std::size_t payload) {
+    const auto ask = [](WireOperation operation, std::size_t payload, std::uint8_t syndrome = 0) {
         Bench bench;
         const abi::View<Descriptor> descriptor(std::span(bench.host.memory.at(0x20000), 64));
         descriptor.set<"operation">(Operation::read)
@@ -328,6 +331,7 @@ TEST_CASE("a READ response that does not begin with its first packet fails the R
             .set<"length">(2 * mtu);
         bench.write(doorbells_offset + bench.qpn * 8, 1);
         bench.run(bench.clock.now() + 10us);
+        bench.aeth_syndrome = syndrome;
         bench.request(operation, 0, 0, payload);
         bench.run(bench.clock.now() + 10us);
         const abi::ConstView<Completion> first(std::span<const std::byte>(bench.host.memory.at(0x10000), 32));
@@ -336,4 +340,6 @@ TEST_CASE("a READ response that does not begin with its first packet fails the R
 
     CHECK(ask(WireOperation::read_response_middle, mtu) == std::pair(true, Outcome::bad_response));
     CHECK(ask(WireOperation::read_response_first, mtu).first == false); // and waits for the other one
+    for (const auto syndrome : {abi::wire::nak_syndrome(NakCode::remote_access_error), abi::wire::rnr_syndrome(1)})
+        CHECK(ask(WireOperation::read_response_first, mtu, syndrome) == std::pair(true, Outcome::bad_response));
 }

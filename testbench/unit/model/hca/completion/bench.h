@@ -10,8 +10,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <vector>
 
 namespace completion_test {

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <memory>
 #include <vector>
 
 using namespace harness;

@@ -6,9 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <numeric>
 #include <vector>
 
 using namespace tpt_test;

@@ -128,6 +128,55 @@ TEST_CASE("an answer of another kind than the request is a bad response", "[unit
     }
 }
 
+TEST_CASE("data that come with a NAK are a bad response", "[unit][transport][bad]") {
+    const auto refuse = [](std::uint8_t syndrome) {
+        return [syndrome](model::port::Packet& packet) { packet.rdma().aeth.syndrome = syndrome; };
+    };
+    for (const auto syndrome :
+         {abi::wire::nak_syndrome(NakCode::remote_access_error), abi::wire::nak_syndrome(NakCode::psn_sequence_error),
+          abi::wire::rnr_syndrome(1), std::uint8_t{0x40}}) {
+        INFO("syndrome " << unsigned{syndrome});
+        for (const auto& [operation, length, payload] :
+             {std::tuple{Operation::read_response_only, 100u, 100u}, {Operation::read_response_first, 1500u, 1024u}}) {
+            Bench bench;
+            bench.read(length);
+            bench.write(1);
+            INFO(abi::wire::traits(operation).name);
+
+            bench.receive(operation, 100, payload, refuse(syndrome));
+
+            bench.check_failed(CqeSyndrome::bad_resp_err, vendor::response, 0, 1);
+            CHECK(bench.a.q_counters().req_bad_response == 1);
+        }
+        Bench last;
+        last.read(1500);
+        last.receive(Operation::read_response_first, 100, 1024);
+        last.receive(Operation::read_response_last, 101, 476, refuse(syndrome));
+        last.check_failed(CqeSyndrome::bad_resp_err, vendor::response, 1024);
+
+        Bench atomic;
+        atomic.atomic();
+        atomic.receive(Operation::atomic_acknowledge, 100, 0, refuse(syndrome));
+        atomic.check_failed(CqeSyndrome::bad_resp_err, vendor::response);
+    }
+}
+
+TEST_CASE("a response in the middle of a READ has no AETH, and any credits come with an ACK", "[unit][transport]") {
+    Bench bench;
+    bench.read(2500);
+    const auto with = [](std::uint8_t syndrome) {
+        return [syndrome](model::port::Packet& packet) { packet.rdma().aeth.syndrome = syndrome; };
+    };
+
+    bench.receive(Operation::read_response_first, 100, 1024, with(abi::wire::ack_syndrome(5)));
+    bench.receive(Operation::read_response_middle, 101, 1024, with(0x61)); // which is not on the wire
+    bench.receive(Operation::read_response_last, 102, 452, with(abi::wire::ack_syndrome(0)));
+
+    const auto done = bench.a.drain(bench.cq);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].opcode == CqeOpcode::req);
+}
+
 TEST_CASE("data for a message that asked for none is dropped", "[unit][transport][bad]") {
     Bench bench;
     bench.write(3000);

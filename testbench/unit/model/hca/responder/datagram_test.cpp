@@ -4,8 +4,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
-
 using namespace harness;
 using abi::prm::CqeOpcode;
 using abi::prm::CqeSyndrome;

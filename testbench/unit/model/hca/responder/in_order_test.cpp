@@ -6,7 +6,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
-#include <tuple>
 
 using namespace harness;
 using abi::prm::WqeOpcode;
