@@ -119,7 +119,7 @@ int run_here(const RunOptions& options, std::span<const scenario::Scenario> scen
         return turn_down(apart.error());
 
     scenario::Stop stop;
-    Interrupt interrupt(stop);
+    Interrupt interrupt(stop, Interrupt::Patience::a_second);
     std::string lost; // the first output that could not be written
     const auto lose_output = [&](const std::string& why) {
         lost = lost.empty() ? why : lost;
@@ -235,7 +235,7 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
             return refuse(planned.error());
         if (const auto spread = may_be_spread(options, *planned->scenario, *processes); !spread)
             return refuse(spread.error());
-        return refuse(start(options, *processes));
+        return start(options, *processes);
     }
     if (*processes == 1)
         return run_here(options, scenarios, nullptr);
@@ -258,6 +258,12 @@ int check(const PlanOptions& options, std::span<const scenario::Scenario> scenar
     console.say(fmt::format("{}{}: can run '{}'\n", print_idle(platform::topology::idle_keys(planned->config)),
                             printable(options.config), planned->scenario->name));
     return console.is_good() ? status::good : status::output_lost;
+}
+
+std::expected<void, std::string> may_begin(const PlanOptions& options, std::span<const scenario::Scenario> scenarios) {
+    if (const auto planned = plan(options, scenarios); !planned)
+        return std::unexpected(planned.error());
+    return {};
 }
 
 int print_config(const PlanOptions& options) {

@@ -6,6 +6,7 @@
 #include "testbench/hcasim/command_line.h"
 #include "testbench/scenario/registry.h"
 
+#include <expected>
 #include <span>
 #include <string>
 
@@ -19,6 +20,10 @@ int run(const RunOptions& options, std::span<const scenario::Scenario> scenarios
 
 /// Whether a run would begin.
 int check(const PlanOptions& options, std::span<const scenario::Scenario> scenarios = scenario::scenarios());
+
+/// The same without a word to anybody: why it would not, as `run` says it.
+std::expected<void, std::string> may_begin(const PlanOptions& options,
+                                           std::span<const scenario::Scenario> scenarios = scenario::scenarios());
 
 /// A line for each key that somebody has set and that nothing looks at.
 std::string print_idle(std::span<const platform::topology::IdleKey> idle);

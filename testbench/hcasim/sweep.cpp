@@ -8,6 +8,7 @@
 #include "testbench/hcasim/payload.h"
 #include "testbench/hcasim/run.h"
 #include "testbench/hcasim/status.h"
+#include "testbench/hcasim/sweep_check.h"
 #include "testbench/hcasim/version.h"
 #include "testbench/study/answer.h"
 #include "testbench/study/plan.h"
@@ -243,6 +244,8 @@ int sweep(const SweepOptions& options) {
     const auto read = study::read_study(options.study);
     if (!read)
         return refuse(read.error());
+    if (const auto values = check_values(*read); !values)
+        return refuse(values.error());
     const auto& study = read->study;
     if (options.only_checks) {
         Console console(stdout, Console::Speech::all);

@@ -147,6 +147,10 @@ def mistakes_are_refused_with_their_lines():
             ('[[axes]]\nkey = "scenario.qps"\nvalues = [1]\nlog = { from = 1, to = 8 }\n', ":4: ", "one of values"),
             ('[[axes]]\nkey = "scenario.qps"\nvalue = [1]\n', ":5: ", "unknown key 'value'", "[[axes]] has:"),
             ('[[axes]]\nkey = "timed"\nlog = { from = 1, to = 8 }\n', ":5: ", "list them"),
+            ('[[axes]]\nkey = "scenario.qps"\nvalues = [1]\n[[metrics]]\nname = "one"\nvalue = "sim_time_n"\n', ":7: ",
+             "no result has a number 'sim_time_n', did you mean 'sim_time_ns'?"),
+            ('[[axes]]\nkey = "scenario.qps"\nvalues = [1]\n[[metrics]]\nname = "one"\nvalue = "sim_time_ns"\n'
+             'per = "packet"\n', ":7: ", "no result has a number 'packet'"),
             ('wrong = 1\n[[axes]]\nkey = "scenario.qps"\nvalues = [1]\n', ":3: ", "unknown key 'wrong'"),
             ('[set]\nlink.los = 1\n[[axes]]\nkey = "scenario.qps"\nvalues = [1]\n', "link.los", "did you mean"),
             (GRID + '[set]\nscenario.qps = 4\n', ":5: ", "is an axis, and has a value in [set]"),
@@ -197,11 +201,30 @@ def points_that_fail_are_recorded_and_others_go_on():
     expect(digest() == before, "a sweep that was at its end has changed its results")
     ran = sweep(path, "--retry", status=FAILED)
     expect("5 points that had failed are run again" in ran.stdout and digest() == before, ran.stdout)
-    path = study(GRID, metric=METRIC.replace("rate_bytes", "rate_byte"))
+    # What transfers are called is known when they are over.
+    path = study(GRID, metric=METRIC.replace("A -> B", "A -> C"))
     sweep(path, output="none.sqlite", status=FAILED)
     reasons = {reason for reason, in rows("SELECT reason FROM point", "none.sqlite")}
-    expect(reasons == {"the result has no number 'transfers[WRITE A -> B].rate_byte_per_second', did you mean "
+    expect(reasons == {"the result has no number 'transfers[WRITE A -> C].rate_bytes_per_second', did you mean "
                        "'transfers[WRITE A -> B].rate_bytes_per_second'?"}, reasons)
+
+
+def a_value_that_runs_nowhere_is_refused_and_one_that_runs_beside_others_is_not():
+    words = SCRATCH / "words.toml"
+    words.write_text('base = "base.toml"\n[set]\nscenario.name = "traffic"\n[[axes]]\nkey = "traffic.verbs"\n'
+                     'values = ["write", "bogus"]\n[[metrics]]\nvalue = "traffic[all].messages"\n')
+    path = study('[set]\nhca.log_max_qp = 4\n[[axes]]\nkey = "scenario.qps"\nvalues = [1, 100]\n', size=20_000)
+    refused(sweep(words, status=REFUSED), "words.toml:5: ", "'bogus' is no verb; there are")
+    refused(sweep(path, status=REFUSED), "study.toml:6: ", "scenario.qps")
+    refused(sweep(path, "--check", status=REFUSED), "study.toml:6: ", "scenario.qps")
+    expect(not (SCRATCH / "results.sqlite").exists(), "left a file")
+    path = study('[[axes]]\nkey = "scenario.qps"\nvalues = [100]\n[[axes]]\nkey = "hca.log_max_qp"\n'
+                 'values = [4, 16]\n', size=20_000)
+    (SCRATCH / "base.toml").write_text("[scenario]\nmessage = 4096\n[hca]\nlog_max_qp = 4\n")
+    ran = sweep(path, status=FAILED) # with the base alone, 100 queue pairs are too many for the card
+    expect("1 of 2 points refused: " in ran.stdout, ran.stdout)
+    (SCRATCH / "base.toml").write_text('[scenario]\nname = "bogus"\n')
+    refused(sweep(path, status=REFUSED), "base.toml: unknown scenario 'bogus'")
 
 
 def a_file_that_is_not_this_studys_stays_as_it_is():

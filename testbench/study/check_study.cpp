@@ -13,11 +13,6 @@
 namespace study {
 namespace {
 
-/// Of "qp_scaling.toml:12".
-std::uint32_t line_of(const std::string& where) {
-    return static_cast<std::uint32_t>(std::stoul(where.substr(where.rfind(':') + 1)));
-}
-
 template <class List> std::string names_of(const List& list) {
     std::vector<std::string> names;
     for (const auto& one : list)
@@ -153,24 +148,53 @@ std::expected<platform::topology::Config, std::string> check_base(const Study& s
     auto base = platform::topology::read_config(study.base, set);
     if (!base)
         return base;
-    const auto attempt = [&](const std::string& key, const std::string& value, std::uint32_t line) {
+    const auto attempt = [&](const std::string& key, const std::string& value) {
         auto overrides = set;
         overrides.push_back(fmt::format("{}={}", key, value));
-        const auto tried = platform::topology::read_config(study.base, overrides);
-        if (!tried)
-            faults.note(line, tried.error().substr(0, tried.error().find('\n')));
-        return tried.has_value();
+        auto tried = platform::topology::read_config(study.base, overrides);
+        return tried ? std::string() : tried.error().substr(0, tried.error().find('\n'));
+    };
+    const auto is_taken = [&](const Settings& settings) {
+        std::vector<std::string> overrides;
+        for (const auto& [key, value] : settings)
+            overrides.push_back(fmt::format("{}={}", key, value));
+        return platform::topology::read_config(study.base, overrides).has_value();
+    };
+    const auto note = [&](std::uint32_t line, const std::string& why) {
+        if (!why.empty())
+            faults.note(line, why);
     };
     for (const auto& axis : study.axes)
-        for (const auto& value : axis.values)
-            // Of a key that there is none of each value says the same.
-            if (!attempt(axis.key, value, line_of(axis.where)) && platform::topology::find_key(axis.key) == nullptr)
+        for (const auto& value : axis.values) {
+            const auto why = attempt(axis.key, value);
+            if (why.empty())
+                continue;
+            const bool is_key = platform::topology::find_key(axis.key) != nullptr;
+            if (is_key && may_be_at_some_point(study, axis, value, is_taken))
+                continue;
+            note(line_of(axis.where), why);
+            if (!is_key) // of a key that there is none of each value says the same
                 break;
+        }
     for (const auto& key : study.seed_keys)
-        attempt(key, fmt::to_string(study.seed), 1);
+        note(1, attempt(key, fmt::to_string(study.seed)));
     if (const auto& more = study.refinement; !more.budget.empty())
-        attempt(more.budget, fmt::format("{:.0f}", more.budget_from), line_of(more.where));
+        note(line_of(more.where), attempt(more.budget, fmt::format("{:.0f}", more.budget_from)));
     return base;
+}
+
+bool may_be_at_some_point(const Study& study, const Axis& axis, const std::string& value,
+                          const std::function<bool(const Settings&)>& is_taken) {
+    constexpr std::size_t most_tried = 200;
+    std::size_t tried = 0;
+    for (const auto& settings : first_round(study)) {
+        const auto own = std::ranges::find(settings, axis.key, &Setting::key);
+        if (own == settings.end() || own->value != value)
+            continue;
+        if (++tried > most_tried || is_taken(all_settings(study, Point{.settings = settings})))
+            return true;
+    }
+    return tried == 0;
 }
 
 } // namespace study

@@ -23,7 +23,8 @@ struct PageFacts {
 std::string page_data(const PageFacts& facts);
 std::string print_page(const PageFacts& facts);
 
-/// A file of the page, which the program holds: "page.html", "page.css", "page.js", "d3.min.js".
+/// A file that the program holds: of the page "page.html", "page.css", "page.js", "d3.min.js", and what results can
+/// have, "result.schema.json".
 std::string page_part(std::string_view name);
 
 } // namespace study

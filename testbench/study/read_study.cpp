@@ -4,6 +4,7 @@
 #include "platform/topology/read_written.h"
 #include "testbench/hcasim/metrics.h"
 #include "testbench/study/check_study.h"
+#include "testbench/study/known_values.h"
 #include "testbench/study/read_axis.h"
 #include "testbench/study/written_table.h"
 
@@ -226,6 +227,7 @@ std::expected<ReadStudy, std::string> read_study(const std::string& file) {
     auto study = parse(text, faults);
     if (!study)
         return Error(study.error());
+    check_metrics(*study, faults);
     // Without a base there is nothing to hold keys against; what is wrong with the rest is said with it.
     std::expected<platform::topology::Config, std::string> base = Error(std::string());
     if (!study->base.empty())

@@ -16,7 +16,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 namespace study {
 namespace {

@@ -142,6 +142,10 @@ std::vector<const toml::table*> WrittenTable::tables(std::string_view key) {
     return all;
 }
 
+std::uint32_t line_of(const std::string& where) {
+    return static_cast<std::uint32_t>(std::stoul(where.substr(where.rfind(':') + 1)));
+}
+
 std::optional<platform::topology::Value> value_of(const toml::node& node) {
     if (const auto* text = node.as_string())
         return text->get();

@@ -64,6 +64,9 @@ private:
     std::set<std::string, std::less<>> asked_;
 };
 
+/// The line of a place: 12 of "qp_scaling.toml:12".
+std::uint32_t line_of(const std::string& where);
+
 /// A value as it is written: nothing for a list, a table or a date.
 std::optional<platform::topology::Value> value_of(const toml::node& node);
 /// The same as `--set` takes it.
