@@ -3,15 +3,19 @@
 #include "platform/ranks/mpi/mpi_exchange.h"
 #include "testbench/hcasim/console.h"
 #include "testbench/hcasim/payload.h"
+#include "testbench/hcasim/status.h"
 #include "testbench/scenario/result_bytes.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -44,31 +48,83 @@ std::expected<unsigned, std::string> count_processes(const RunOptions& options) 
 
 bool are_to_be_started(unsigned processes) { return processes > 1 && mpi::launched_ranks() == 1; }
 
-std::string start(const RunOptions& options, unsigned processes) {
+namespace {
+
+/// The state that waitpid() has of `child`, when it is over. Signals to this program are for it; those that a terminal
+/// sends, it has got itself. `signals` are blocked.
+int wait_for_end(pid_t child, const sigset_t& signals) {
+    for (;;) {
+        siginfo_t got{};
+        const auto number = sigwaitinfo(&signals, &got);
+        int state = 0;
+        if (number == SIGCHLD && waitpid(child, &state, WNOHANG) == child)
+            return state;
+        if (number > 0 && number != SIGCHLD && got.si_code != SI_KERNEL)
+            kill(child, number);
+    }
+}
+
+/// What mpirun, told to be quiet, leaves to be said.
+int tell_end(int state, unsigned processes) {
+    if (WIFSIGNALED(state)) {
+        complain(fmt::format("hcasim: --ranks {}: mpirun was ended by signal {} ({}), and the run with it\n", processes,
+                             WTERMSIG(state), strsignal(WTERMSIG(state))));
+        return status::signalled(WTERMSIG(state));
+    }
+    const auto code = WEXITSTATUS(state);
+    const auto number = code - status::signalled(0);
+    // A process that is asked to end has said so itself.
+    if (number > 0 && number < NSIG && number != SIGINT && number != SIGTERM)
+        complain(fmt::format("hcasim: --ranks {}: a process was ended by signal {} ({}), and the others with it; there "
+                             "is no result\n",
+                             processes, number, strsignal(number)));
+    return code;
+}
+
+} // namespace
+
+int start(const RunOptions& options, unsigned processes) {
     // mpirun would say so in a page of its own, with the status of a run that was not verified.
     if (geteuid() == 0)
         for (const auto* const name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
             if (const auto* const value = std::getenv(name); value == nullptr || std::string_view(value) != "1")
-                return fmt::format("--ranks {}: mpirun starts nothing for root unless {}=1 is in the environment "
-                                   "(OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM both); set it, or be "
-                                   "another user",
-                                   processes, name);
+                return refuse(
+                    fmt::format("--ranks {}: mpirun starts nothing for root unless {}=1 is in the environment "
+                                "(OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM both); set it, or be "
+                                "another user",
+                                processes, name));
     std::array<char, PATH_MAX> self{};
     const auto length = readlink(program_itself, self.data(), self.size() - 1);
     if (length <= 0)
-        return fmt::format("--ranks {}: {}: {}", processes, program_itself, std::strerror(errno));
+        return refuse(fmt::format("--ranks {}: {}: {}", processes, program_itself, std::strerror(errno)));
     // What they say goes through mpirun, which gives them a terminal where there is none.
     if (width_of(stdout) == 0)
         setenv(no_terminal, "1", 1);
-    // More processes than processors is what was asked for.
-    std::vector<std::string> words{"mpirun", "--oversubscribe", "-n", std::to_string(processes), self.data()};
+    // More processes than processors is what was asked for. Of a status that is not 0 mpirun would make a page, behind
+    // the words that the processes have for it.
+    std::vector<std::string> words{"mpirun",   "--quiet", "--oversubscribe", "-n", std::to_string(processes),
+                                   self.data()};
     words.insert(words.end(), options.arguments.begin(), options.arguments.end());
     std::vector<char*> arguments;
     for (auto& word : words)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    execvp(arguments.front(), arguments.data());
-    return fmt::format("--ranks {}: mpirun: {}; openmpi-bin has it", processes, std::strerror(errno));
+    sigset_t signals{}, before{};
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+        sigaddset(&signals, number);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    const auto child = fork();
+    if (child < 0)
+        return refuse(fmt::format("--ranks {}: fork: {}", processes, std::strerror(errno)));
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM); // who kills this program means the run
+        sigprocmask(SIG_SETMASK, &before, nullptr);
+        execvp(arguments.front(), arguments.data());
+        _exit(refuse(fmt::format("--ranks {}: mpirun: {}; openmpi-bin has it", processes, std::strerror(errno))));
+    }
+    const auto state = wait_for_end(child, signals);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return tell_end(state, processes);
 }
 
 std::expected<void, std::string> may_be_spread(const RunOptions& options, const scenario::Scenario& scenario,

@@ -21,8 +21,9 @@ std::expected<unsigned, std::string> count_processes(const RunOptions& options);
 /// Whether somebody has still to start them.
 bool are_to_be_started(unsigned processes);
 
-/// Becomes mpirun, which starts this program so often with the same arguments. Returns only if there is none: why.
-std::string start(const RunOptions& options, unsigned processes);
+/// Has mpirun start this program so often with the same arguments, and waits for the end. Returns the status that this
+/// program ends with; what the processes have not said of it is said.
+int start(const RunOptions& options, unsigned processes);
 
 /// Whether a run can be spread: its scenario, and what is to look on. The error is one line.
 std::expected<void, std::string> may_be_spread(const RunOptions& options, const scenario::Scenario& scenario,

@@ -2,8 +2,12 @@
 ranks, what is conserved, what holds them back, what is refused."""
 
 import itertools
+import json
+import signal
+import subprocess
+import time
 
-from program import SOURCE, expect, main, refused, result, run
+from program import PROGRAM, SCRATCH, SOURCE, expect, main, refused, result, run
 
 EIGHT = SOURCE / "platform/configs/allreduce.toml"
 GPUS = SOURCE / "platform/configs/allreduce_gpus.toml"
@@ -145,6 +149,24 @@ def what_cannot_be_is_refused_with_its_line():
               "collective.bytes=70 MiB"), ("scenario.queue_depth", "half")),
             (("traffic.memory=vram",), ("traffic.memory", "no GPU"))):
         refused(run(*itertools.chain.from_iterable(("--set", one) for one in sets), config=EIGHT), *words)
+
+
+def a_signal_ends_it_with_its_report():
+    """In the middle, when drivers of all ranks hold queue pairs that nobody can let go any more."""
+    for number, name in ((signal.SIGINT, "interrupted (SIGINT)"), (signal.SIGTERM, "terminated (SIGTERM)")):
+        out = SCRATCH / "stopped.json"
+        log = SCRATCH / "events"
+        sets = [word for one in (*QUICK, "collective.operations=1000000") for word in ("--set", one)]
+        with subprocess.Popen([PROGRAM, "run", EIGHT, "--json", out, "--events", log, *sets],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            while not any(path.stat().st_size > 1 << 20 for path in SCRATCH.glob(".events.*")):
+                expect(process.poll() is None, "it ended by itself")
+                time.sleep(0.05)
+            process.send_signal(number)
+            stderr = process.communicate(timeout=250)[1]
+        expect(process.returncode == 128 + number and name in stderr, f"status {process.returncode}: {stderr}")
+        got = json.loads(out.read_text())
+        expect(got["stopped"] == name and got["verified"] is False, f"{got['stopped']}: {got['failure']}")
 
 
 main(globals())

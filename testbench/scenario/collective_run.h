@@ -1,7 +1,7 @@
 // The scenarios allreduce, alltoall and parameter_server on a platform.
 #pragma once
 
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 
 #include <expected>
 #include <string>

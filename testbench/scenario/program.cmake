@@ -57,7 +57,9 @@ add_program_tests(calibrate calibrate_test.py "hcasim" 600
 add_program_tests(sweep sweep_test.py "hcasim" 600
     every_point_is_what_its_command_does a_killed_sweep_comes_to_the_same_content
     an_interrupt_ends_after_the_points_under_way_and_says_how_to_go_on mistakes_are_refused_with_their_lines
-    points_that_fail_are_recorded_and_others_go_on a_file_that_is_not_this_studys_stays_as_it_is
+    points_that_fail_are_recorded_and_others_go_on
+    a_value_that_runs_nowhere_is_refused_and_one_that_runs_beside_others_is_not
+    a_file_that_is_not_this_studys_stays_as_it_is
     a_knee_is_found_between_two_neighbours the_better_half_goes_on_with_more
     repetitions_end_when_the_interval_is_narrow the_minutes_of_one_call_are_not_those_of_the_sweep
     one_axis_at_a_time_and_products_of_axes keys_without_effect_are_told
@@ -200,7 +202,7 @@ add_program_tests(collective collective_program_test.py "hcasim" 300
     ranks_that_begin_late_spoil_nothing data_in_vram_is_in_no_host each_has_a_block_from_each
     workers_have_what_servers_have_added_up without_times_every_workload_moves_its_bytes
     lost_packets_change_no_sum the_same_seed_does_the_same
-    what_cannot_be_is_refused_with_its_line)
+    a_signal_ends_it_with_its_report what_cannot_be_is_refused_with_its_line)
 # One run in several processes: where there is MPI.
 if(MPI_FOUND)
     add_program_tests(ranks ranks_test.py "hcasim" 300
@@ -208,7 +210,9 @@ if(MPI_FOUND)
         sixty_four_hosts_are_two_processes_or_four credits_that_are_short_cross_between_processes
         pauses_cross_between_processes lost_and_spoiled_packets_are_the_same_ones mpirun_by_hand_is_noticed
         what_cannot_be_spread_is_refused root_is_told_what_mpirun_wants_of_it
-        what_is_no_terminal_gets_no_colours a_process_that_dies_ends_the_others)
+        what_is_no_terminal_gets_no_colours a_process_that_dies_ends_the_others
+        a_signal_to_one_process_ends_all_with_a_report
+        a_run_that_fails_says_so_and_nothing_else_does)
 endif()
 add_program_tests(kv kv_program_test.py "hcasim" 300
     values_come_by_each_way a_value_that_changes_while_it_is_read_is_read_again reads_ask_no_processor

@@ -49,12 +49,12 @@ void Programs::keep_quiet() {
 
 std::expected<void, std::string> Programs::run(Stop* stop) {
     keep_quiet(); // the end of the last program is how a run ends
-    if (stop != nullptr && !stop->is_requested())
-        stop->pause = [] { model::tlm::pause(); };
-    if (stop == nullptr || !stop->is_requested())
-        model::tlm::run();
     if (stop != nullptr)
-        stop->pause = nullptr;
+        stop->ask(); // what was built before has told nobody
+    if (stop == nullptr || !stop->is_requested()) {
+        const Running running(stop, [] { model::tlm::pause(); });
+        model::tlm::run();
+    }
     if (running_ == 0)
         return {};
     if (stop != nullptr && stop->is_requested())

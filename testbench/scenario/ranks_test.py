@@ -171,26 +171,70 @@ def lives(process):
         return False
 
 
-def a_process_that_dies_ends_the_others():
-    """One of two is killed in the middle; mpirun ends the other one, and says so."""
+def begin(*more):
+    """A run in two processes that goes on for long."""
     words = [word for one in (*QUICK, "collective.operations=1000000") for word in ("--set", one)]
-    with subprocess.Popen([PROGRAM, "run", EIGHT, "--ranks", "2", *words], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as started:
-        children, until = [], time.monotonic() + 100
-        while len(children) < 2 and time.monotonic() < until:
-            listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(started.pid)], capture_output=True,
-                                    text=True, check=False).stdout.splitlines()
-            children = [int(line.split()[0]) for line in listed if os.path.basename(PROGRAM) in line]
-        expect(len(children) == 2, f"mpirun has started {children}")
-        time.sleep(2)  # that they are joined; where they are not yet, they are ended all the same
+    return subprocess.Popen([PROGRAM, "run", EIGHT, "--ranks", "2", *words, *more], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+
+
+def listed(parent):
+    """The processes that `parent` has started, each as its number and what it was called with."""
+    lines = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True,
+                           check=False).stdout.splitlines()
+    return [(int(line.split()[0]), line) for line in lines]
+
+
+def processes_of(started):
+    """The two, when they simulate; where they do not yet, whatever becomes of one ends the other all the same."""
+    children, until = [], time.monotonic() + 100
+    while len(children) < 2 and time.monotonic() < until:
+        children = [one for launcher, called in listed(started.pid) if "mpirun" in called
+                    for one, words in listed(launcher) if os.path.basename(PROGRAM) in words]
+    expect(len(children) == 2, f"mpirun has started {children}")
+    time.sleep(2)
+    return children
+
+
+def a_process_that_dies_ends_the_others():
+    """One of two is killed in the middle; mpirun ends the other one, and the program says so, in a line."""
+    with begin() as started:
+        children = processes_of(started)
         os.kill(children[1], signal.SIGKILL)
         said = started.communicate(timeout=100)[1]
-        expect(started.returncode != 0, "a run that has lost a process is none")
-        expect("signal 9" in said, said)
+        expect(started.returncode == 128 + signal.SIGKILL, f"status {started.returncode}")
+        expect("signal 9" in said and "Primary job" not in said and "mpirun" not in said, said)
         until = time.monotonic() + 30
         while any(map(lives, children)) and time.monotonic() < until:
             time.sleep(0.1)
         expect(not any(map(lives, children)), "a process is left")
+
+
+def a_signal_to_one_process_ends_all_with_a_report():
+    """Whichever it is, and if it is the one that has started them: what drivers hold in the others is no trouble."""
+    for number, name in ((signal.SIGTERM, "terminated (SIGTERM)"), (signal.SIGINT, "interrupted (SIGINT)")):
+        for which in (0, 1):
+            out = SCRATCH / "stopped.json"
+            with begin("--json", out) as started:
+                os.kill(processes_of(started)[which], number)
+                said = started.communicate(timeout=100)[1]
+            expect(started.returncode == 128 + number, f"process {which}: status {started.returncode}: {said}")
+            expect(said.count(name) == 1 and "terminate called" not in said, said)
+            expect("mpirun" not in said and "Primary job" not in said, said)
+            got = json.loads(out.read_text())
+            expect(got["stopped"] == name and got["verified"] is False, got["stopped"])
+            out.unlink()
+    with begin() as started:
+        processes_of(started)
+        started.send_signal(signal.SIGTERM)
+        said = started.communicate(timeout=100)[1]
+        expect(started.returncode != 0 and "terminate called" not in said, f"status {started.returncode}: {said}")
+
+
+def a_run_that_fails_says_so_and_nothing_else_does():
+    ran = run(EIGHT, *QUICK, "link.loss=1", "traffic.ack_timeout=1", more=("--ranks", "2", "--quiet"))
+    expect(ran.returncode == 1 and "NOT VERIFIED" in ran.stderr, f"status {ran.returncode}: {ran.stderr}")
+    expect(len(ran.stderr.splitlines()) == 1, f"more than a line: {ran.stderr}")
 
 
 expect(shutil.which("mpirun"), "there is no mpirun: openmpi-bin has it")

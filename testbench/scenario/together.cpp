@@ -62,6 +62,12 @@ bool Together::hear(Reader& message) {
 
 std::expected<void, std::string> Together::run(const Programs& programs, Stop* stop) {
     Programs::keep_quiet();
+    const Running running(stop);
+    const auto is_to_stop = [&] {
+        if (stop != nullptr)
+            stop->ask();
+        return stop != nullptr && stop->is_requested();
+    };
     const platform::ranks::Windows windows{.lookahead = std::min(parts_.partition.lookahead(), load::Meeting::latency),
                                            .grid = CollectiveMeter::grid};
     for (;;) {
@@ -70,7 +76,7 @@ std::expected<void, std::string> Together::run(const Programs& programs, Stop* s
             tell(News::done, from_sc(programs.done_at()), "");
         if (!parts_.load.failure().empty() && !std::exchange(has_told_failure_, true))
             tell(News::failed, now, parts_.load.failure());
-        if (stop != nullptr && stop->is_requested() && !std::exchange(has_told_stop_, true))
+        if (is_to_stop() && !std::exchange(has_told_stop_, true))
             tell(News::stopped, now, stop->why());
         const auto next = parts_.post.exchange(next_of_kernel());
         ++rounds_;
@@ -97,7 +103,7 @@ std::expected<void, std::string> Together::run(const Programs& programs, Stop* s
         auto end = std::min(parts_.meter.due(), end_of_run);
         if (first != never)
             end = std::min(end, windows.end_of(first));
-        while (kernel_now() < end) // a program that returns pauses the kernel
+        while (kernel_now() < end) // a program that returns pauses the kernel; who is to stop gets there, as all do
             model::tlm::run_for(end - kernel_now());
     }
 }

@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <span>
 #include <utility>
 
 namespace workload {
@@ -103,7 +101,10 @@ void CollectiveLoad::for_each_thread(const std::function<void(std::string name, 
 }
 
 void CollectiveLoad::conduct(Host& host) {
-    guard([&] { open(host); });
+    Held held;
+    for (const auto rank : host.ranks)
+        held_[rank] = &held.ranks.emplace_back();
+    guard([&] { open(held, host); });
     meeting_.come(words_of(host));
     if (shared_.failure.empty())
         guard([&] { connect(host); });
@@ -111,20 +112,22 @@ void CollectiveLoad::conduct(Host& host) {
     if (host.running != 0)
         sc_core::wait(host.ended);
     meeting_.come(words_of_failure(shared_.failure));
-    guard([&] { close(host); });
-}
-
-void CollectiveLoad::open(Host& host) {
-    host.functions = must(harness::HostFunctions::open(*platform_.machines()[host.number].host));
+    guard([&] { close(held, host); });
     for (const auto rank : host.ranks)
-        open(host, rank);
+        held_[rank] = nullptr;
 }
 
-void CollectiveLoad::open(Host& host, Rank rank) {
+void CollectiveLoad::open(Held& held, const Host& host) {
+    held.functions = must(harness::HostFunctions::open(*platform_.machines()[host.number].host));
+    for (const auto rank : host.ranks)
+        open(held, rank);
+}
+
+void CollectiveLoad::open(Held& held, Rank rank) {
     const auto& work = plan_.load.work;
-    auto& [held, memory] = held_[rank];
-    held = std::make_unique<load::Device>(platform_, *host.functions, plan_.load.nodes[rank], work);
-    auto& device = *held;
+    auto& [held_device, memory, queue_pairs] = *held_[rank];
+    held_device = std::make_unique<load::Device>(platform_, *held.functions, plan_.load.nodes[rank], work);
+    auto& device = *held_device;
     const auto bytes = plan_.shape.bytes;
     memory.data = device.make_memory(work.how.memory, 1, bytes, work.how.page_bytes, bytes);
     if (plan_.kind == Collective::alltoall)
@@ -134,7 +137,8 @@ void CollectiveLoad::open(Host& host, Rank rank) {
                                            plan_.shape.chunk);
     auto& core = device.add_core(std::max(64u, 4 * windows_[rank]), std::max(64u, 2 * windows_[rank]));
     for (auto* link : of_ranks_[rank]) {
-        link->qp = device.make_queue_pair(core, {.send = 4 * link->window, .receive = 2 * link->window});
+        queue_pairs.push_back(device.make_queue_pair(core, {.send = 4 * link->window, .receive = 2 * link->window}));
+        link->qp = queue_pairs.back().get();
         link->qpn = link->qp->number();
     }
 }
@@ -145,7 +149,7 @@ Bytes CollectiveLoad::words_of(const Host& host) const {
     Bytes words;
     Writer writer(words);
     for (const auto rank : host.ranks) {
-        const auto& [device, memory] = held_[rank];
+        const auto& [device, memory, queue_pairs] = *held_[rank];
         put_words(writer, {.rank = rank,
                            .far = {.peer = device->as_peer(),
                                    .data = FarMemory(memory.data),
@@ -191,13 +195,13 @@ bool CollectiveLoad::hear(Reader& words) {
     return words.is_good();
 }
 
-void CollectiveLoad::connect(Host& host) {
+void CollectiveLoad::connect(const Host& host) {
     for (const auto rank : host.ranks) {
         const auto& links = of_ranks_[rank];
         for (auto* link : links) {
             auto peer = far_[link->peer].peer;
             peer.qpn = link->other->qpn;
-            held_[rank].device->connect(*link->qp, peer);
+            held_[rank]->device->connect(*link->qp, peer);
         }
         // Receives are there before anybody sends: for messages, and for the credits of those sent from here.
         for (std::size_t number = 0; number < links.size(); ++number) {
@@ -211,17 +215,19 @@ void CollectiveLoad::connect(Host& host) {
 
 void CollectiveLoad::act(std::size_t node, std::uint32_t) {
     const auto rank = static_cast<Rank>(node);
-    Participant(*held_[node].device, held_[node].memory, rank, of_ranks_[node], channels_[node], shared_).run();
+    Participant(*held_[node]->device, held_[node]->memory, rank, of_ranks_[node], channels_[node], shared_).run();
 }
 
-void CollectiveLoad::close(Host& host) {
+void CollectiveLoad::close(Held& held, const Host& host) {
     for (const auto rank : host.ranks) {
         for (auto* link : of_ranks_[rank])
-            link->qp.reset();
-        held_[rank].memory = {};
-        held_[rank].device.reset();
+            link->qp = nullptr;
+        for (auto& queue_pair : held_[rank]->queue_pairs)
+            queue_pair.reset();
+        held_[rank]->memory = {};
+        held_[rank]->device.reset();
     }
-    host.functions.reset();
+    held.functions.reset();
 }
 
 } // namespace workload

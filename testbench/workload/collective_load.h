@@ -33,31 +33,36 @@ public:
     void fail(std::string why) { shared_.fail(std::move(why)); }
 
 private:
-    /// A host of this process: what its drivers hold, and the ranks of it.
+    /// What drivers hold of a rank.
+    struct HeldOfRank {
+        std::unique_ptr<load::Device> device{};
+        RankMemory memory{};
+        std::vector<std::unique_ptr<sw::verbs::QueuePair>> queue_pairs{};
+    };
+    /// And of a host. On the stack of its thread, as Stage::conduct() has it: only there can it be let go.
+    struct Held {
+        std::unique_ptr<harness::HostFunctions> functions{};
+        std::deque<HeldOfRank> ranks{};
+    };
+    /// A host of this process, and the ranks of it.
     struct Host {
         std::size_t number = 0;
         std::vector<Rank> ranks{};
         std::size_t running = 0; ///< of its cores
         sc_core::sc_event ended{};
-        std::unique_ptr<harness::HostFunctions> functions{};
-    };
-    /// What drivers hold of a rank, where it is in this process.
-    struct Held {
-        std::unique_ptr<load::Device> device{};
-        RankMemory memory{};
     };
 
     void conduct() override {} // each host has a thread of its own instead
     void act(std::size_t node, std::uint32_t core) override;
     void plan_links();
     void conduct(Host& host);
-    void open(Host& host);
-    void open(Host& host, Rank rank);
+    void open(Held& held, const Host& host);
+    void open(Held& held, Rank rank);
     platform::ranks::Bytes words_of(const Host& host) const;
     void hear(unsigned number, const std::vector<platform::ranks::Bytes>& words);
     bool hear(platform::ranks::Reader& words);
-    void connect(Host& host);
-    void close(Host& host);
+    void connect(const Host& host);
+    void close(Held& held, const Host& host);
 
     platform::topology::Platform& platform_;
     const CollectivePlan& plan_;
@@ -66,7 +71,7 @@ private:
     sc_core::sc_event opened_;
     bool is_open_ = false;
     std::deque<Host> hosts_;
-    std::vector<Held> held_;             ///< by rank
+    std::vector<HeldOfRank*> held_;      ///< by rank; nullptr: of another process, or let go
     std::vector<FarRank> far_;           ///< by rank, as told
     std::vector<std::uint64_t> places_;  ///< by rank
     std::vector<std::uint32_t> windows_; ///< by rank

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace workload {
@@ -55,9 +54,9 @@ struct FarRank {
 struct Link {
     const Link* other = nullptr; ///< of which only what is planned counts: it may be in another process
     Rank rank = 0, peer = 0;
-    const FarRank* far = nullptr;               ///< the peer
-    std::size_t flow = 0;                       ///< of what is sent from here
-    std::unique_ptr<sw::verbs::QueuePair> qp{}; ///< where the rank is in this process
+    const FarRank* far = nullptr;       ///< the peer
+    std::size_t flow = 0;               ///< of what is sent from here
+    sw::verbs::QueuePair* qp = nullptr; ///< where the rank is in this process
     abi::Qpn qpn{};
     std::uint32_t window = 1;                  ///< messages to this end that it has not dealt with, at most
     std::uint64_t first_place = 0, places = 0; ///< of what comes to this end to be added
