@@ -1,5 +1,6 @@
 #include "platform/topology/addresses.h"
 
+#include "abi/pcie/config_space.h"
 #include "platform/topology/device_config.h"
 #include "model/gpu/vram.h"
 #include "model/pcie/endpoint_space.h"
@@ -17,7 +18,7 @@
 namespace platform::topology {
 namespace {
 
-constexpr std::uint64_t window_granule = 1 << 20; // of a bridge, PCIe 6.0 §7.5.1.3
+using abi::pcie::window_granule;
 
 /// Space that is needed in one piece.
 struct Need {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 namespace platform::topology {
 namespace {
@@ -99,6 +100,16 @@ std::vector<std::string_view> split_path(std::string_view path) {
         begin = i + 1;
     }
     words.push_back(path.substr(begin));
+    return words;
+}
+
+std::vector<std::string_view> words_of(std::string_view list) {
+    std::vector<std::string_view> words;
+    for (const auto part : list | std::views::split(',')) {
+        auto word = std::string_view(part.begin(), part.end());
+        word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+        words.push_back(word.substr(0, word.find_last_not_of(' ') + 1));
+    }
     return words;
 }
 

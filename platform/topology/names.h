@@ -2,7 +2,6 @@
 // "root0..3.sw0..3.gpu0..7" for eight paths. Knows no kinds and no parts.
 #pragma once
 
-#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -23,6 +22,9 @@ Names expand_name(std::string_view text);
 
 /// The words of "A..H.hca0": "A..H" and "hca0". Two dots in a row are a range and separate nothing.
 std::vector<std::string_view> split_path(std::string_view path);
+
+/// The words of a list: "A..D" and "E.hca1" of "A..D, E.hca1". Of an empty list there are none.
+std::vector<std::string_view> words_of(std::string_view list);
 
 /// Paths that a path with ranges stands for. The longest range counts; the others go with it in equal blocks, so that
 /// "sw0..1.gpu0..3" is sw0.gpu0, sw0.gpu1, sw1.gpu2, sw1.gpu3.

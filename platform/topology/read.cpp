@@ -3,6 +3,7 @@
 #include "platform/topology/contradictions.h"
 #include "platform/topology/description.h"
 #include "platform/topology/keys.h"
+#include "platform/topology/names.h"
 #include "platform/topology/part_keys.h"
 #include "platform/topology/read_written.h"
 
@@ -16,7 +17,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <vector>
 
 namespace platform::topology {
@@ -31,8 +31,33 @@ std::string_view table_of(std::string_view path) {
     return path.substr(0, path.rfind('.') == path.npos ? 0 : path.rfind('.'));
 }
 
+/// What an unknown path says about hosts: ": there is no host 'C', there are A and B", where it begins with a word that
+/// is neither a table of keys nor nearly one. Empty: it is not about a host.
+std::string missing_host(const Config& config, std::string_view path) {
+    const auto word_of = [](std::string_view text) { return std::string(text.substr(0, text.find('.'))); };
+    auto host = word_of(path);
+    std::string_view before;
+    if (host == "host" || host == "hosts") { // [host.A]
+        before = "host.";
+        host = host.size() + 1 < path.size() ? word_of(path.substr(host.size() + 1)) : std::string();
+    }
+    if (!path.contains('.') || !is_name(host) || is_thing(config, host))
+        return {};
+    std::vector<std::string> tables;
+    for (const auto& key : keys())
+        if (key.path.starts_with(before))
+            tables.push_back(word_of(key.path.substr(before.size())));
+    if (std::ranges::find(tables, host) != tables.end() || !did_you_mean(host, tables).empty())
+        return {};
+    return fmt::format(": there is no host '{}', there {}", host, which_hosts_there_are(config));
+}
+
 /// In the same table the name suffices.
-std::string suggestion(std::string_view path) {
+std::string suggestion(const Config& config, std::string_view path) {
+    if (auto hint = missing_host(config, path); !hint.empty())
+        return hint;
+    if (path.ends_with('.')) // a table
+        path.remove_suffix(1);
     const auto nearest = nearest_key(path);
     if (nearest.empty())
         return "; `hcasim keys` lists all";
@@ -77,12 +102,12 @@ void take(Config& config, const toml::table& table, const std::string& prefix, s
             if (is_table(path))
                 take(config, *inner, path + ".", faults);
             else
-                note(fmt::format("unknown table '{}'{}", path, suggestion(path)));
+                note(fmt::format("unknown table '{}'{}", path, suggestion(config, path + ".")));
             continue;
         }
         if (key == nullptr) {
             note(is_table(path) ? fmt::format("'{}' is a table: write [{}]", path, path)
-                                : fmt::format("unknown key '{}'{}", name.str(), suggestion(path)));
+                                : fmt::format("unknown key '{}'{}", name.str(), suggestion(config, path)));
             continue;
         }
         const auto value = value_of(node);
@@ -115,9 +140,10 @@ std::expected<void, std::string> override_key(Config& config, std::string_view t
     }
     if (key == nullptr) {
         const auto nearest = nearest_key(path);
-        return Error(
-            fmt::format("--set {}: unknown key '{}'{}", text, path,
-                        nearest.empty() ? "; `hcasim keys` lists all" : fmt::format(", did you mean '{}'?", nearest)));
+        auto hint = missing_host(config, path);
+        if (hint.empty())
+            hint = nearest.empty() ? "; `hcasim keys` lists all" : fmt::format(", did you mean '{}'?", nearest);
+        return Error(fmt::format("--set {}: unknown key '{}'{}", text, path, hint));
     }
     if (const auto done = assign(config, *key, parse(key->kind, text.substr(equals + 1))); !done)
         return Error(fmt::format("--set {}: '{}' {}", text, path, done.error()));

@@ -253,6 +253,22 @@ bool is_thing(const Config& config, std::string_view name) {
            std::ranges::any_of(written.cables, is_in, &WrittenCables::names) || letters_of(name) == "cable";
 }
 
+std::string which_hosts_there_are(const Config& config) {
+    constexpr std::size_t most = 8, most_one_by_one = 4;
+    std::vector<std::string> names;
+    for (const auto& host : config.is_pair() ? written_pair(config).hosts : config.written.hosts)
+        if (const auto each = expand_name(host.names); each && each->size() <= most_one_by_one)
+            names.insert(names.end(), each->begin(), each->end());
+        else
+            names.push_back(host.names);
+    if (names.empty())
+        return "is none";
+    std::string text = names.size() == 1 ? "is " : "are ";
+    for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+        text += fmt::format("{}{}", i == 0 ? "" : i + 1 == names.size() ? " and " : ", ", names[i]);
+    return names.size() > most ? fmt::format("{} and {} others", text, names.size() - most) : text;
+}
+
 void take_exceptions(Config& config, const toml::node& node, const std::string& path, const toml::source_region& source,
                      std::vector<Fault>& faults) {
     TableReader(config, faults).collect(node, path, source, config.exceptions);

@@ -25,6 +25,8 @@ bool is_written(std::string_view path);
 
 /// Whether a table of the file, or the first word of a key, is the name of a host, switch or cable.
 bool is_thing(const Config& config, std::string_view name);
+/// "are A and B", "is node0..63".
+std::string which_hosts_there_are(const Config& config);
 /// Reads the keys of a part, and of what is below it, into `config.exceptions`.
 void take_exceptions(Config& config, const toml::node& node, const std::string& path, const toml::source_region& source,
                      std::vector<Fault>& faults);

@@ -189,9 +189,26 @@ TEST_CASE("an exception that names nothing is refused", "[unit][topology]") {
     CHECK(with("[A.root0]\nvram = 3\n") == "p.toml:5: unknown key 'vram': a root port has none");
     CHECK(with("[A]\nmemroy = 3\n") == "p.toml:5: unknown key 'memroy', did you mean 'memory'?");
     CHECK(with("[A.gpu0]\nvram = [1]\n") == "p.toml:5: 'A.gpu0.vram' wants a value, not a list or date");
-    CHECK(with("[B.gpu0]\nvram = 1\n").starts_with("p.toml:4: unknown table 'B'"));
+    CHECK(with("[B.gpu0]\nvram = 1\n") == "p.toml:4: unknown table 'B': there is no host 'B', there is A");
     CHECK(error_of(host, {"A.gpu0.vram=x"}).starts_with("--set A.gpu0.vram=x: 'vram' wants a size"));
-    CHECK(error_of(host, {"B.gpu0.vram=1"}).starts_with("--set B.gpu0.vram=1: unknown key 'B.gpu0.vram'"));
+    CHECK(error_of(host, {"B.gpu0.vram=1"}) ==
+          "--set B.gpu0.vram=1: unknown key 'B.gpu0.vram': there is no host 'B', there is A");
+}
+
+TEST_CASE("who names a host that does not exist is told which do", "[unit][topology]") {
+    const std::string_view pair = "timed = true\n";
+    CHECK(error_of(pair, {"C.hca0.mtt_cache_entries=4"}) ==
+          "--set C.hca0.mtt_cache_entries=4: unknown key 'C.hca0.mtt_cache_entries': there is no host 'C', there are A "
+          "and B");
+    for (const auto* path : {"hosts.C.memory", "host.C.memory"})
+        CHECK(error_of(pair, {std::string(path) + "=1"}).ends_with(": there is no host 'C', there are A and B"));
+    CHECK(error_of("[C]\nmemory = 1\n").ends_with("unknown table 'C': there is no host 'C', there are A and B"));
+    CHECK(error_of("[host.C]\nmemory = 1\n").ends_with("'host.C': there is no host 'C', there are A and B"));
+    CHECK(error_of("[[hosts]]\nname = \"node0..63\"\n", {"node64.memory=1"})
+              .ends_with(": there is no host 'node64', there is node0..63"));
+    // A word that is nearly that of a table is a mistake in writing it.
+    CHECK(error_of(pair, {"lnik.loss=1"}).ends_with(", did you mean 'link.loss'?"));
+    CHECK(error_of("[lnik]\nloss = 1\n").starts_with("p.toml:1: unknown table 'lnik'"));
 }
 
 TEST_CASE("keys of one part that contradict each other are refused", "[unit][topology]") {

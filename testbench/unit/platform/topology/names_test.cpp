@@ -57,6 +57,13 @@ TEST_CASE("a path is split at single dots", "[unit][topology]") {
     CHECK(split_path("a.") == Words{"a", ""});
 }
 
+TEST_CASE("a list is split at commas, and spaces around its words are none of theirs", "[unit][topology]") {
+    using Words = std::vector<std::string_view>;
+    CHECK(words_of("A..D, E.hca1") == Words{"A..D", "E.hca1"});
+    CHECK(words_of(" A ,,B") == Words{"A", "", "B"});
+    CHECK(words_of("").empty());
+}
+
 TEST_CASE("the ranges of a path go together, the shorter ones in blocks", "[unit][topology]") {
     CHECK(expand_path("root0..1.sw0..1.gpu0..3").value() ==
           List{"root0.sw0.gpu0", "root0.sw0.gpu1", "root1.sw1.gpu2", "root1.sw1.gpu3"});

@@ -4,7 +4,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <bit>
 #include <set>
 
 using namespace platform::topology;
