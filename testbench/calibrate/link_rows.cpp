@@ -4,7 +4,6 @@
 #include "testbench/calibrate/row.h"
 
 #include <array>
-#include <cmath>
 #include <stdexcept>
 
 namespace calibrate {

@@ -53,7 +53,6 @@ void Meter::finish() {
     measured_.messages_per_s = messages / seconds;
     measured_.bytes_per_s = messages * traffic_.bytes / seconds;
     measured_.latency_ns = static_cast<double>((end.took - begin_.took).count()) / 1000 / messages;
-    measured_.per_message_ns = seconds * 1e9 / messages;
     measured_.downstream_bytes = static_cast<double>(end.downstream_bytes - begin_.downstream_bytes) / messages;
     measured_.upstream_bytes = static_cast<double>(end.upstream_bytes - begin_.upstream_bytes) / messages;
     measured_.context_misses = static_cast<double>(end.context_misses - begin_.context_misses) / messages;

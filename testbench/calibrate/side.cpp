@@ -1,7 +1,7 @@
 #include "testbench/calibrate/side.h"
 
+#include "testbench/harness/cable_address.h"
 #include "testbench/harness/must.h"
-#include "testbench/scenario/gpudirect_drive.h"
 
 #include <algorithm>
 #include <bit>
@@ -33,7 +33,7 @@ sw::mlx::ConnectOptions options_of(const Traffic& traffic) {
 
 Side::Side(Machine& machine, const Traffic& traffic, unsigned number)
     : hca_(*machine.host, hca_of(machine).bdf()), context_(must(sw::mlx::Context::open(hca_))),
-      pd_(must(context_->alloc_pd())), path_(must(context_->open_port(scenario::address_of(number, false)))),
+      pd_(must(context_->alloc_pd())), path_(must(context_->open_port(harness::cable_address(number, false)))),
       buffer_(must(context_->allocate(memory_of(traffic)))),
       region_(must(context_->reg_mr(pd_, buffer_.memory(), 0, buffer_.size(),
                                     {.access = sw::mlx::all_access, .log_page_size = 12}))) {

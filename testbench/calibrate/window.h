@@ -19,7 +19,6 @@ struct Name {
 struct Measured {
     double messages_per_s = 0, bytes_per_s = 0;
     double latency_ns = 0; ///< of a message, on average: posted until its completion was polled, or half a ping-pong
-    double per_message_ns = 0;
     // Bytes on the link of the first HCA, a message: TLPs with header and framing.
     double downstream_bytes = 0, upstream_bytes = 0;
     double context_misses = 0; ///< of queue pairs at the first HCA, a message

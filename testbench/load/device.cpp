@@ -2,8 +2,8 @@
 
 #include "sw/mlx/verbs_face.h"
 #include "sw/simple/verbs_face.h"
+#include "testbench/harness/cable_address.h"
 #include "testbench/harness/must.h"
-#include "testbench/scenario/gpudirect_drive.h"
 
 namespace load {
 
@@ -26,7 +26,7 @@ sw::verbs::ConnectOptions options_of(const Work& work) {
 sw::verbs::Gid gid_of(const platform::topology::Description& described, const platform::topology::PartAt& hca) {
     const auto& part = described.part(hca).hca();
     const bool is_ipv6 = described.cables[part.cable].link.encapsulation == model::port::Encapsulation::roce_v2_ipv6;
-    return scenario::address_of(static_cast<unsigned>(part.number), is_ipv6);
+    return harness::cable_address(static_cast<unsigned>(part.number), is_ipv6);
 }
 
 Device::Device(platform::topology::Platform& platform, harness::HostFunctions& functions, const PlannedNode& planned,

@@ -29,6 +29,8 @@ struct Core {
     std::unique_ptr<sw::verbs::CompletionQueue> sent, received;
     sw::verbs::DoorbellPage* doorbell_page = nullptr;
     std::vector<End*> ends; ///< by wr_id
+    /// What the last look has found. Kept, since making room for many anew costs more than a look that finds few.
+    std::vector<sw::verbs::Completion> found = std::vector<sw::verbs::Completion>(32);
 };
 
 /// Work requests of a queue pair.
@@ -55,12 +57,13 @@ public:
     /// To a queue pair elsewhere, of a device that has been told of.
     void connect(sw::verbs::QueuePair& qp, const sw::verbs::Peer& peer);
 
-    /// Takes completions in; the core that asks spends the time that this costs, before anything else is done.
-    std::size_t poll(sw::verbs::CompletionQueue& queue, std::span<sw::verbs::Completion> into) {
-        const auto found = queue.poll(into);
+    /// Takes completions in; the core that asks spends the time that this costs, before anything else is done. They
+    /// are there until it asks again.
+    std::span<const sw::verbs::Completion> poll(Core& core, sw::verbs::CompletionQueue& queue) {
+        const auto found = queue.poll(core.found);
         if (found != 0)
             (void)hca_->now(); // the driver has noted what its calls cost; here it passes
-        return found;
+        return std::span(core.found).first(found);
     }
 
     const PlannedNode& planned() const { return planned_; }

@@ -43,6 +43,18 @@ sw::Result<void> use(platform::topology::Platform& platform, const PartAt& drive
 
 } // namespace
 
+std::expected<void, std::string> payload_fits_drive(const Description& described, const PartAt& drive,
+                                                    std::uint64_t payload_bytes) {
+    // What a file holds may be larger than what is said here.
+    const auto& space = described.part(drive).other().as<model::nvme::NvmeConfig>().space;
+    if (!space.namespaces.empty() && space.namespaces.front().file.empty() &&
+        space.namespaces.front().bytes < payload_bytes)
+        return std::unexpected(fmt::format("the payload, {} bytes, does not fit into the first namespace of {} bytes; "
+                                           "choose a smaller --payload or a larger {}.size",
+                                           payload_bytes, space.namespaces.front().bytes, described.name_of(drive)));
+    return {};
+}
+
 std::expected<void, std::string> nvme_fits(const platform::topology::Config& config, std::uint64_t payload_bytes) {
     const auto described = platform::topology::describe(config).value();
     const auto drive = find_drive(described);
@@ -57,14 +69,7 @@ std::expected<void, std::string> nvme_fits(const platform::topology::Config& con
                                            config.scenario.queue_pairs, most_queue_pairs));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
-    // What a file holds may be larger than what is said here.
-    const auto& space = described.part(*drive).other().as<model::nvme::NvmeConfig>().space;
-    if (!space.namespaces.empty() && space.namespaces.front().file.empty() &&
-        space.namespaces.front().bytes < payload_bytes)
-        return std::unexpected(fmt::format("the payload, {} bytes, does not fit into the first namespace of {} bytes; "
-                                           "choose a smaller --payload or a larger {}.size",
-                                           payload_bytes, space.namespaces.front().bytes, described.name_of(*drive)));
-    return {};
+    return payload_fits_drive(described, *drive, payload_bytes);
 }
 
 std::expected<Result, std::string> run_nvme(const Context& context) {

@@ -6,6 +6,7 @@
 #include "platform/topology/platform_module.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/counting.h"
+#include "testbench/scenario/nvme_run.h"
 #include "testbench/scenario/remote_storage.h"
 #include "testbench/scenario/runs.h"
 
@@ -240,6 +241,8 @@ std::expected<void, std::string> remote_storage_fits(const platform::topology::C
                                            config.scenario.queue_pairs, drive_name, drive.queue_pairs - 1));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
+    if (const auto fit = payload_fits_drive(described, *(*sides)[0].drive, payload_bytes); !fit)
+        return fit;
     const auto buffers = find_buffers(config, described, (*sides)[0]);
     if (!buffers)
         return std::unexpected(buffers.error());

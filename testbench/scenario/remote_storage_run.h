@@ -1,7 +1,7 @@
 // The scenario `remote_storage` on a platform: a host with an HCA and a drive, and another one with an HCA.
 #pragma once
 
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 
 #include <cstdint>
 #include <expected>

@@ -66,9 +66,11 @@ def refuses_mistakes():
     refused(run("--set", "scenario.message=1000", config=CONFIG), "scenario.message", "pages")
     refused(run("--set", "scenario.message=1GiB", config=CONFIG), "scenario.message", "A.gpu0")
     refused(run("--set", "scenario.qps=2", config=CONFIG), "scenario.qps")
+    file = str(payload(3 << 20))
+    for drive in ("A.nvme0", "B.nvme0"): # before anything has run
+        refused(run("--payload", file, "--set", f"{drive}.size=2MiB", config=CONFIG), "the payload, 3145728 bytes",
+                "namespace of 2097152 bytes", f"larger {drive}.size")
     refused(run("--set", "scenario.name=storage_stream"), "drive", "nvme0")
-    got = show("A.nvme0.size=1MiB", size=2_000_000, status=1)
-    expect("does not fit into a namespace" in got["failure"], got["failure"])
     got = show("B.nvme0.max_transfer=64KiB", status=1)
     expect("B: a command of the drive moves 65536 bytes at most" in got["failure"], got["failure"])
 

@@ -3,9 +3,10 @@
 #include "model/tlm/time.h"
 #include "platform/topology/description.h"
 #include "platform/topology/platform_module.h"
+#include "testbench/harness/cable_address.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/counting.h"
-#include "testbench/scenario/gpudirect_drive.h"
+#include "testbench/scenario/nvme_run.h"
 #include "testbench/scenario/roles.h"
 #include "testbench/scenario/runs.h"
 #include "testbench/scenario/storage_stream.h"
@@ -52,15 +53,15 @@ sw::Result<void> take_part(Platform& platform, const Side& side, OutOfBand& peer
     for (const auto* one : {&hca, &gpu, &drive})
         if (!*one)
             return std::unexpected(one->error());
-    const StreamMachine machine{
-        .name = platform.description().hosts[side.hca.host].name,
-        .gid = address_of(static_cast<unsigned>(hca_card.number), is_ipv6(platform.description(), side.hca)),
-        .hca = **hca,
-        .gpu = **gpu,
-        .drive = **drive,
-        .peer = peer,
-        .vram = [&](std::uint64_t at) { return gpu_card.vram().bytes().subspan(at); },
-        .filled = [&](std::uint64_t at, std::uint64_t bytes) { gpu_card.filled(at, bytes); }};
+    const StreamMachine machine{.name = platform.description().hosts[side.hca.host].name,
+                                .gid = harness::cable_address(static_cast<unsigned>(hca_card.number),
+                                                              is_ipv6(platform.description(), side.hca)),
+                                .hca = **hca,
+                                .gpu = **gpu,
+                                .drive = **drive,
+                                .peer = peer,
+                                .vram = [&](std::uint64_t at) { return gpu_card.vram().bytes().subspan(at); },
+                                .filled = [&](std::uint64_t at, std::uint64_t bytes) { gpu_card.filled(at, bytes); }};
     return begins ? stream_from(machine, options, report) : stream_to(machine, options, report);
 }
 
@@ -96,6 +97,9 @@ std::expected<void, std::string> storage_stream_fits(const platform::topology::C
                                                described.name_of(side.gpu)));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
+    for (const auto& side : sides)
+        if (const auto fit = payload_fits_drive(described, side.drive, payload_bytes); !fit)
+            return fit;
     return {};
 }
 

@@ -1,7 +1,7 @@
 // The scenario `storage_stream` on a platform: two hosts that have a GPU, an HCA and a drive each.
 #pragma once
 
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 
 #include <cstdint>
 #include <expected>
