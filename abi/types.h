@@ -2,9 +2,7 @@
 #pragma once
 
 #include <compare>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 
 namespace abi {
 

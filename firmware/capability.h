@@ -8,7 +8,6 @@
 #include "model/hca/config.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 namespace firmware {

@@ -3,7 +3,6 @@
 #include "firmware/command_table.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 namespace firmware {

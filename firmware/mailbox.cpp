@@ -1,7 +1,6 @@
 #include "firmware/mailbox.h"
 
 #include <algorithm>
-#include <array>
 
 namespace firmware {
 

@@ -1,6 +1,7 @@
 #include "firmware/qp_context.h"
 
 #include "abi/prm/cqe.h"
+#include "abi/prm/qp.h"
 
 #include <algorithm>
 #include <optional>
@@ -16,7 +17,6 @@ using prm::ReceiveQueueType;
 namespace {
 
 constexpr std::uint64_t wqebb_bytes = 64;
-constexpr unsigned log_min_stride = 4; ///< log_rq_stride counts from 16 bytes
 
 model::port::MacAddress mac(std::uint32_t high, std::uint32_t low) {
     model::port::MacAddress out;
@@ -108,8 +108,10 @@ Reply check_path(State& state, abi::ConstView<prm::Ads> ads) {
 } // namespace
 
 std::uint64_t buffer_bytes(Context qpc) {
-    const auto rq =
-        has_rq(qpc) ? std::uint64_t{1} << (qpc.get<"log_rq_size">() + qpc.get<"log_rq_stride">() + log_min_stride) : 0;
+    const auto rq = has_rq(qpc)
+                        ? std::uint64_t{1}
+                              << (qpc.get<"log_rq_size">() + qpc.get<"log_rq_stride">() + prm::log_least_rq_stride)
+                        : 0;
     const auto sq = qpc.get<"no_sq">() ? 0 : wqebb_bytes << qpc.get<"log_sq_size">();
     return (rq + wqebb_bytes - 1) / wqebb_bytes * wqebb_bytes + sq;
 }
@@ -120,7 +122,7 @@ void decode_context(Context qpc, model::hca::queue::QueuePairAttributes& a) {
     a.mtu = static_cast<std::uint8_t>(qpc.get<"mtu">());
     a.log_message_max = static_cast<std::uint8_t>(qpc.get<"log_msg_max">());
     a.log_rq_size = static_cast<std::uint8_t>(qpc.get<"log_rq_size">());
-    a.log_rq_stride = static_cast<std::uint8_t>(qpc.get<"log_rq_stride">() + log_min_stride);
+    a.log_rq_stride = static_cast<std::uint8_t>(qpc.get<"log_rq_stride">() + prm::log_least_rq_stride);
     a.log_sq_size = static_cast<std::uint8_t>(qpc.get<"log_sq_size">());
     a.has_sq = qpc.get<"no_sq">() == 0;
     a.receive = receive_kind(qpc);
@@ -161,7 +163,7 @@ Reply check_creation(const State& state, const Scope& scope, Context qpc) {
         return refuse("create_qp.sq_size");
     if (has_rq(qpc) && qpc.get<"log_rq_size">() > cap.get<"log_max_qp_sz">())
         return refuse("create_qp.rq_size");
-    if (has_rq(qpc) && 1u << (qpc.get<"log_rq_stride">() + log_min_stride) > cap.get<"max_wqe_sz_rq">())
+    if (has_rq(qpc) && 1u << (qpc.get<"log_rq_stride">() + prm::log_least_rq_stride) > cap.get<"max_wqe_sz_rq">())
         return refuse("create_qp.rq_stride");
     // A queue pair that only changes keys has no protection domain: it serves all of them.
     if (!model::hca::queue::service_of(qpc.get<"st">()).is_local && scope.find<Kind::pd>(qpc.get<"pd">()) == nullptr)

@@ -14,7 +14,6 @@
 
 #include "abi/layout.h"
 
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>

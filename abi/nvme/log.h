@@ -48,7 +48,7 @@ using ErrorEntry = LittleLayout<"nvme_error_entry", 64,
     U64 <"cs",        32>,
     U16 <"trtype_spec", 40>,
     U8  <"version",   63>>;
-inline constexpr std::uint16_t no_parameter = 0xffff;
+inline constexpr std::uint16_t no_parameter = 0xffff; ///< of a command that has none to blame
 
 using SmartLog = LittleLayout<"nvme_smart_log", 512,
     U8  <"critical_warning", 0>,  // bit 0 spare, 1 temperature, 2 reliability, 3 read only, 4 backup, 5 PMR

@@ -104,6 +104,8 @@ using ControllerConfiguration = LittleLayout<"cc", 4,
     Bits<"iocqes", 0x0, 23, 20>,
     Bits<"crime",  0x0, 24, 24, bool>>;
 // clang-format on
+/// Of the host's memory, where `mps` is 0.
+inline constexpr std::uint32_t least_page_bytes = 4096;
 
 /// What the controller memory buffer is for: bits of CMBSZ.
 enum class MemoryUse : std::uint32_t {

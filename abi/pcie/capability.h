@@ -95,6 +95,10 @@ using PciExpress = LittleLayout<"pci_express", 60,
     Bits<"target_link_speed",          0x30,  3,  0,                 rws>>;
 // clang-format on
 
+/// Writes to [begin, end) are interrupt messages on a PC, and no memory (Intel SDM "Message Address Register Format";
+/// VT-d "Interrupt-Range").
+inline constexpr std::uint64_t interrupts_begin = 0xfee0'0000, interrupts_end = 0xfef0'0000;
+
 // §7.7.2 "MSI-X Capability".
 // clang-format off
 using MsixCapability = LittleLayout<"msix_capability", 12,

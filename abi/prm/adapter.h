@@ -8,6 +8,10 @@
 
 namespace abi::prm {
 
+/// Who makes the adapter: its number at the PCI-SIG, and at the IEEE (which is a prefix of GUIDs, too).
+inline constexpr std::uint16_t pci_vendor = 0x15b3;
+inline constexpr std::uint32_t ieee_vendor = 0x0002c9;
+
 // clang-format off
 using QueryAdapterParamBlock = Layout<"query_adapter_param_block", 0x100,
     Bits<"ieee_vendor_id", 0x18, 23,  0>,

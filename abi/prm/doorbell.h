@@ -57,4 +57,7 @@ using CqDoorbellRecord = Layout<"cq_doorbell_record", 8,
     Bits<"arm_ci",    0x04, 23,  0>>;
 // clang-format on
 
+/// Producer and consumer indices of completion and event queues have 24 bits, and are compared modulo 2^24.
+inline constexpr std::uint32_t queue_index_mask = 0xffffff;
+
 } // namespace abi::prm

@@ -59,6 +59,11 @@ enum class RequesterScatter : std::uint8_t { disable = 0, up_to_32_bytes = 0x11,
 /// `cs_res`: the same of a SEND that arrives.
 enum class ResponderScatter : std::uint8_t { disable = 0, up_to_32_bytes = 1, up_to_64_bytes = 2 };
 
+/// `user_index` of a queue whose completions name it by its own number (CQE version 1).
+inline constexpr std::uint32_t no_user_index = 0xffffff;
+/// `log_rq_stride` counts from 16 bytes.
+inline constexpr unsigned log_least_rq_stride = 4;
+
 /// Bits of `opt_param_mask`: the optional fields that a transition takes from the command.
 enum class OptParam : std::uint32_t {
     alternate_path        = 1u << 0,

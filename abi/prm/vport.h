@@ -98,6 +98,7 @@ using RoceAddrLayout = Layout<"roce_addr_layout", 0x20,
     U32 <"source_mac_31_0",   0x14>,
     Bits<"roce_l3_type",      0x18, 11,  8>,
     Bits<"roce_version",      0x18,  7,  0>>;
+inline constexpr std::uint32_t roce_l3_ipv4 = 0, roce_l3_ipv6 = 1; ///< `roce_l3_type`
 
 using TrafficCounter = Layout<"traffic_counter", 16,
     U64 <"packets", 0x00>,

@@ -8,6 +8,8 @@
 namespace abi::wire {
 
 inline constexpr std::uint8_t ip_protocol_udp = 17;
+/// The lower bits of the TOS or of the traffic class (RFC 3168): 0 cannot be marked.
+inline constexpr std::uint8_t ecn_mask = 3, ecn_can_be_marked = 2, ecn_is_marked = 3;
 
 // clang-format off
 using Ipv4 = Layout<"ipv4", 20,

@@ -1,4 +1,5 @@
 // PRM "HCA capabilities", "QUERY_ADAPTER", "QUERY_SPECIAL_CONTEXTS": what the device is and can.
+#include "abi/prm/adapter.h"
 #include "firmware/handlers/handlers.h"
 #include "model/hca/tpt/mkey_table.h"
 
@@ -28,13 +29,12 @@ Reply set_hca_cap(State& state, const Call& call, In<prm::SetHcaCapIn> in, Out<p
 }
 
 Reply query_adapter(State&, const Call&, In<prm::QueryAdapterIn>, Out<prm::QueryAdapterOut> out) {
-    constexpr std::uint32_t ieee_vendor = 0x0002c9, pci_vendor = 0x15b3;
     constexpr std::string_view board = "HCA0000000001"; // 16 characters of board identification, zero at the end
     std::array<std::byte, 16> psid{};
     std::transform(board.begin(), board.end(), psid.begin(), [](char c) { return static_cast<std::byte>(c); });
     out.sub<"query_adapter_struct">()
-        .set<"ieee_vendor_id">(ieee_vendor)
-        .set<"vsd_vendor_id">(pci_vendor)
+        .set<"ieee_vendor_id">(prm::ieee_vendor)
+        .set<"vsd_vendor_id">(prm::pci_vendor)
         .set<"vsd_contd_psid">(psid);
     return accepted;
 }

@@ -6,8 +6,7 @@
 namespace firmware::handlers {
 
 namespace {
-constexpr std::uint32_t version_2 = 2;            ///< roce_version of an entry: 0 is v1, 2 is v2
-constexpr std::uint32_t l3_ipv4 = 0, l3_ipv6 = 1; ///< roce_l3_type
+constexpr std::uint32_t version_2 = 2; ///< roce_version of an entry: 0 is v1, 2 is v2
 
 bool is_ipv4_mapped(const model::port::Gid& gid) {
     const auto zero = [](std::byte b) { return b == std::byte{0}; };
@@ -34,12 +33,12 @@ Reply set_roce_address(State& state, const Call&, In<prm::SetRoceAddressIn> in, 
     if (address.get<"vlan_valid">())
         return refuse("set_roce_address.vlan");
     const auto l3 = address.get<"roce_l3_type">();
-    if (l3 != l3_ipv4 && l3 != l3_ipv6)
+    if (l3 != prm::roce_l3_ipv4 && l3 != prm::roce_l3_ipv6)
         return refuse("set_roce_address.l3_type");
-    if (l3 == l3_ipv4 && !is_ipv4_mapped(gid))
+    if (l3 == prm::roce_l3_ipv4 && !is_ipv4_mapped(gid))
         return refuse("set_roce_address.not_ipv4");
 
-    entry = {.is_valid = true, .roce_version = version_2, .is_ipv4 = l3 == l3_ipv4, .gid = gid, .mac = {}};
+    entry = {.is_valid = true, .roce_version = version_2, .is_ipv4 = l3 == prm::roce_l3_ipv4, .gid = gid, .mac = {}};
     abi::store<std::uint16_t, std::endian::big>(entry.mac.data(),
                                                 static_cast<std::uint16_t>(address.get<"source_mac_47_32">()));
     abi::store<std::uint32_t, std::endian::big>(entry.mac.data() + 2, address.get<"source_mac_31_0">());
@@ -57,7 +56,7 @@ Reply query_roce_address(State& state, const Call&, In<prm::QueryRoceAddressIn> 
         .set<"source_l3_address">(entry.gid)
         .set<"source_mac_47_32">(abi::load<std::uint16_t, std::endian::big>(entry.mac.data()))
         .set<"source_mac_31_0">(abi::load<std::uint32_t, std::endian::big>(entry.mac.data() + 2))
-        .set<"roce_l3_type">(entry.is_ipv4 ? l3_ipv4 : l3_ipv6)
+        .set<"roce_l3_type">(entry.is_ipv4 ? prm::roce_l3_ipv4 : prm::roce_l3_ipv6)
         .set<"roce_version">(entry.roce_version);
     return accepted;
 }

@@ -1,4 +1,5 @@
 // PRM "RMP" and "XRC SRQ": the shared receive queues of verbs (ISSI 1), ordinary ones and those of an XRC domain.
+#include "abi/prm/qp.h"
 #include "firmware/buffer.h"
 #include "firmware/handlers/handlers.h"
 
@@ -10,7 +11,6 @@ namespace {
 using Queue = model::hca::queue::SharedReceiveQueue;
 using Attributes = model::hca::queue::SharedReceiveQueueAttributes;
 
-constexpr unsigned log_least_stride = 4;
 /// A WQE with a next segment has at least one piece of memory behind it.
 constexpr unsigned log_least_stride_with_next = 5;
 
@@ -32,7 +32,7 @@ std::expected<std::uint32_t, Reply> create(State& state, const Call& call, const
         return std::unexpected(refuse("create_srq.basic_list"));
     if (wanted.log_size > cap.get<"log_max_srq_sz">())
         return std::unexpected(refuse("create_srq.size"));
-    if (wanted.log_stride < (wanted.is_basic ? log_least_stride : log_least_stride_with_next) ||
+    if (wanted.log_stride < (wanted.is_basic ? prm::log_least_rq_stride : log_least_stride_with_next) ||
         1u << wanted.log_stride > cap.get<"max_wqe_sz_rq">())
         return std::unexpected(refuse("create_srq.stride"));
     const auto record = doorbell_record(call.scope, wanted.record);
@@ -138,7 +138,7 @@ Reply create_xrc_srq(State& state, const Call& call, In<prm::CreateXrcSrqIn> in,
         return refuse("create_xrc_srq.xrcd");
     if (call.scope.find<Kind::cq>(context.get<"cqn">()) == nullptr)
         return refuse("create_xrc_srq.cq");
-    const auto log_stride = context.get<"log_rq_stride">() + log_least_stride;
+    const auto log_stride = context.get<"log_rq_stride">() + prm::log_least_rq_stride;
     Attributes attributes;
     attributes.is_xrc = true;
     attributes.xrcd = context.get<"xrcd">();

@@ -1,5 +1,6 @@
 // IBA 14.2.5: the attributes of an HCA port. Get answers from the port's state, Set takes over what a subnet manager
 // decides.
+#include "abi/prm/adapter.h"
 #include "firmware/management/agent.h"
 #include "model/management/attributes.h"
 
@@ -14,7 +15,6 @@ using Data = model::management::AttributeData;
 
 namespace {
 constexpr std::size_t guids_per_block = 8, pkeys_per_block = 32;
-constexpr std::uint32_t mellanox = 0x0002c9;
 
 struct Call {
     State& state;
@@ -35,7 +35,7 @@ MadStatus get_node_info(const Call& call, Data out) {
         .set<"partition_cap">(static_cast<std::uint16_t>(Pkeys::count))
         .set<"device_id">(config.device_id)
         .set<"local_port_num">(1)
-        .set<"vendor_id">(mellanox);
+        .set<"vendor_id">(abi::prm::ieee_vendor);
     return MadStatus::ok;
 }
 

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <span>
 #include <vector>
 
 namespace firmware::objects {

@@ -3,7 +3,6 @@
 #include "model/gpu/vram.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace model::gpu {
 

@@ -1,7 +1,6 @@
 #include "model/gpu/graphics_block.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace model::gpu {
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cassert>
-#include <utility>
 
 namespace model::hca {
 

@@ -1,5 +1,6 @@
 #include "model/iommu/translator.h"
 
+#include "abi/pcie/capability.h"
 #include "model/iommu/fault_reason.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ using port::DmaStatus;
 
 namespace {
 
-constexpr std::uint64_t interrupts_begin = 0xfee0'0000, interrupts_end = 0xfef0'0000;
+using abi::pcie::interrupts_begin, abi::pcie::interrupts_end;
 
 constexpr bool touches_interrupts(std::uint64_t address, std::uint64_t length) {
     return address < interrupts_end && address + std::max<std::uint64_t>(length, 1) > interrupts_begin;

@@ -2,18 +2,18 @@
 // nothing of what they say.
 #pragma once
 
+#include "abi/wire/infiniband.h"
 #include "abi/wire/mad.h"
 #include "model/port/packet.h"
 
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <span>
 
 namespace model::management {
 
-inline constexpr abi::Qpn subnet_management{0}, general_services{1}; ///< IBA 3.9.4
-inline constexpr std::uint32_t general_services_key = 0x80010000;    ///< Q_Key of QP1 (IBA 10.2.5)
+using abi::wire::subnet_management, abi::wire::general_services;
+inline constexpr std::uint32_t general_services_key = 0x80010000; ///< Q_Key of QP1 (IBA 10.2.5)
 
 using Datagram = std::array<std::byte, abi::wire::mad_bytes>;
 

@@ -4,7 +4,6 @@
 
 #include "model/port/time.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

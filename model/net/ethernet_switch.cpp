@@ -1,5 +1,6 @@
 #include "model/net/ethernet_switch.h"
 
+#include "abi/wire/ip.h"
 #include "model/wire/builder.h"
 #include "model/wire/parser.h"
 
@@ -147,9 +148,9 @@ void EthernetSwitch::forward(unsigned ingress, unsigned egress, port::Packet& pa
             ++from.counters.dropped;
             return drop(packet, "no room in the switch", at);
         }
-        constexpr std::uint8_t ecn = 3; // RFC 3168: 0 cannot be marked, 3 is marked
-        if (!packet.is_plain_frame() && (packet.path.traffic_class & ecn) != 0 && buffer_.marks(egress, priority)) {
-            packet.path.traffic_class |= ecn;
+        const bool can_be_marked = !packet.is_plain_frame() && (packet.path.traffic_class & abi::wire::ecn_mask) != 0;
+        if (can_be_marked && buffer_.marks(egress, priority)) {
+            packet.path.traffic_class |= abi::wire::ecn_is_marked;
             ++from.counters.marked;
         }
     }

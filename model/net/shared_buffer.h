@@ -7,7 +7,6 @@
 #include "model/net/shared_buffer_config.h"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -73,7 +73,7 @@ void Controller::configure(std::uint32_t value, Time at) {
 bool Controller::can_start() {
     const auto r = registers();
     const auto cc = fields_of(r.get<"cc">());
-    const auto page = std::uint64_t{4096} << cc.view().get<"mps">();
+    const auto page = std::uint64_t{abi::nvme::least_page_bytes} << cc.view().get<"mps">();
     const bool is_weighted = cc.view().get<"ams">() != 0;
     return cc.view().get<"mps">() <= r.get<"mpsmax">() && cc.view().get<"css">() == 0 && cc.view().get<"ams">() <= 1 &&
            (!is_weighted || config_.has_weighted_round_robin) && r.get<"asqs">() != 0 && r.get<"acqs">() != 0 &&
@@ -102,7 +102,7 @@ void Controller::become_ready(Time now) {
     }
     const auto r = registers();
     const auto cc = fields_of(r.get<"cc">());
-    const auto page = std::uint32_t{4096} << cc.view().get<"mps">();
+    const auto page = abi::nvme::least_page_bytes << cc.view().get<"mps">();
     queues_.reset();
     queues_.set_format(page, cc.view().get<"ams">() != 0);
     queues_.start_admin(r.get<"asq">(), r.get<"asqs">() + 1u, r.get<"acq">(), r.get<"acqs">() + 1u, now);

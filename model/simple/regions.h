@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <vector>
 

@@ -12,7 +12,6 @@
 #include "traces/events.h"
 
 #include <cstdint>
-#include <optional>
 
 namespace model::simple {
 

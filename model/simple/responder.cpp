@@ -77,17 +77,7 @@ void Responder::receive_again(QueuePair& qp, const port::Packet& packet, Time at
     // The NAK is about this packet, and not about the one that is expected (IBA 9.7.5.2).
     if (regions_.check(head.reth.rkey, head.reth.address, head.reth.length, qp.pd, Right::remote_read))
         return refuse(qp, head.psn, NakCode::remote_access_error, at);
-    qp.answered = std::max(qp.answered, at);
-    qp.answers.push({.psn = head.psn,
-                     .syndrome = abi::wire::ack_syndrome(),
-                     .is_read = true,
-                     .is_repeat = true,
-                     .ready = qp.answered,
-                     .msn = qp.msn,
-                     .address = head.reth.address,
-                     .length = head.reth.length,
-                     .key = head.reth.rkey,
-                     .cause = events_.cause()});
+    owe_read(qp, packet, true, at);
     if (owes_acknowledgement)
         acknowledge(qp, qp.expected + Psn::mask, abi::wire::ack_syndrome(), at);
     ready_.add_at(qp, qp.answered);
@@ -103,19 +93,26 @@ void Responder::receive_read(QueuePair& qp, const port::Packet& packet, Time at)
         return refuse(qp, NakCode::remote_access_error, at);
     events_.emit(at, traces::Accepted{qp.number.value, head.psn.value, head.opcode()});
     qp.msn = (qp.msn + 1) & Psn::mask;
+    owe_read(qp, packet, false, at);
+    ++qp.reads_owed;
+    qp.expected += packets_of(head.reth.length, qp.mtu);
+    ready_.add_at(qp, qp.answered);
+}
+
+/// The bytes that a READ asks for leave when all that was owed before has left.
+void Responder::owe_read(QueuePair& qp, const port::Packet& packet, bool is_repeat, Time at) {
+    const auto& head = packet.rdma();
     qp.answered = std::max(qp.answered, at);
-    qp.answers.push({.psn = qp.expected,
+    qp.answers.push({.psn = head.psn,
                      .syndrome = abi::wire::ack_syndrome(),
                      .is_read = true,
+                     .is_repeat = is_repeat,
                      .ready = qp.answered,
                      .msn = qp.msn,
                      .address = head.reth.address,
                      .length = head.reth.length,
                      .key = head.reth.rkey,
                      .cause = events_.cause()});
-    ++qp.reads_owed;
-    qp.expected += packets_of(head.reth.length, qp.mtu);
-    ready_.add_at(qp, qp.answered);
 }
 
 void Responder::receive_write(QueuePair& qp, const port::Packet& packet, Time at) {

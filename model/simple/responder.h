@@ -36,6 +36,7 @@ public:
 private:
     void receive_again(QueuePair& qp, const port::Packet& packet, port::Time at);
     void receive_read(QueuePair& qp, const port::Packet& packet, port::Time at);
+    void owe_read(QueuePair& qp, const port::Packet& packet, bool is_repeat, port::Time at);
     void receive_write(QueuePair& qp, const port::Packet& packet, port::Time at);
     void receive_send(QueuePair& qp, const port::Packet& packet, port::Time at);
     /// Whether the packet may follow what has come before, and has as many bytes as it may.

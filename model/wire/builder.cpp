@@ -1,6 +1,7 @@
 #include "model/wire/builder.h"
 
 #include "abi/wire/icrc.h"
+#include "abi/wire/infiniband.h"
 
 namespace model::wire {
 namespace {
@@ -154,7 +155,6 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
 
     if (path.encapsulation == port::Encapsulation::infiniband) {
         const auto to_icrc = Room(image).first(image.size() - vcrc_bytes);
-        constexpr abi::Qpn subnet_management{0};
         take<Lrh>(rest)
             .set<"vl">(packet.rdma().destination == subnet_management ? management_lane : 0u)
             .set<"service_level">(path.service_level)

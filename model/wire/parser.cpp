@@ -1,5 +1,8 @@
 #include "model/wire/parser.h"
 
+#include <algorithm>
+
+#include "abi/wire/infiniband.h"
 #include "model/wire/builder.h"
 
 #include "abi/wire/icrc.h"
@@ -238,7 +241,7 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
         return drop(icrc_failed);
     const auto checked = read_transport(rest.first(rest.size() - icrc_bytes), out.rdma(), out.payload);
     // IBA 9.8.3.1: QP0 is reached over VL15 only, and nothing else is.
-    if (checked && is_management != (out.rdma().destination == abi::Qpn{0}))
+    if (checked && is_management != (out.rdma().destination == abi::wire::subnet_management))
         return drop(DropReason::management_lane);
     return checked;
 }
@@ -246,36 +249,43 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
 } // namespace
 
 traces::Reason reason(DropReason why) {
-    static constexpr std::array<traces::Reason, 26> reasons{
-        "frame too short for its headers",
-        "EtherType is neither IPv4 nor IPv6",
-        "IP version contradicts the EtherType",
-        "IPv4 options in a RoCEv2 packet",
-        "IP length contradicts the frame",
-        "fragment of an IPv4 datagram",
-        "bad IPv4 header checksum",
-        "IP payload is not UDP",
-        "UDP port is not 4791",
-        "UDP length contradicts the IP length",
-        "bad UDP checksum",
-        "unknown LRH version",
-        "LRH length contradicts the frame",
-        "raw packet: no IBA transport",
-        "VL15 and QP0 belong to each other",
-        "bad VCRC",
-        "GRH version is not 6",
-        "GRH next header is not IBA transport",
-        "GRH length contradicts the packet",
-        "bad ICRC",
-        "unknown BTH version",
-        "reserved or unsupported opcode",
-        "packet ends inside a transport header",
-        "pad count exceeds the payload",
-        "payload behind an operation that carries none",
-        "payload length is impossible",
+    struct Row {
+        DropReason why;
+        traces::Reason said;
     };
-    static_assert(reasons.size() == static_cast<std::size_t>(payload_length) + 1);
-    return reasons[static_cast<std::size_t>(why)];
+    static constexpr auto rows = std::to_array<Row>({
+        {truncated, "frame too short for its headers"},
+        {DropReason::ethertype, "EtherType is neither IPv4 nor IPv6"},
+        {ip_version, "IP version contradicts the EtherType"},
+        {ip_options, "IPv4 options in a RoCEv2 packet"},
+        {ip_length, "IP length contradicts the frame"},
+        {ip_fragment, "fragment of an IPv4 datagram"},
+        {ip_checksum, "bad IPv4 header checksum"},
+        {ip_protocol, "IP payload is not UDP"},
+        {udp_port, "UDP port is not 4791"},
+        {udp_length, "UDP length contradicts the IP length"},
+        {udp_checksum, "bad UDP checksum"},
+        {lrh_version, "unknown LRH version"},
+        {lrh_length, "LRH length contradicts the frame"},
+        {raw_packet, "raw packet: no IBA transport"},
+        {management_lane, "VL15 and QP0 belong to each other"},
+        {vcrc_failed, "bad VCRC"},
+        {grh_version, "GRH version is not 6"},
+        {grh_next_header, "GRH next header is not IBA transport"},
+        {grh_length, "GRH length contradicts the packet"},
+        {icrc_failed, "bad ICRC"},
+        {bth_version, "unknown BTH version"},
+        {opcode_unknown, "reserved or unsupported opcode"},
+        {header_length, "packet ends inside a transport header"},
+        {pad_count, "pad count exceeds the payload"},
+        {surplus_payload, "payload behind an operation that carries none"},
+        {payload_length, "payload length is impossible"},
+    });
+    static_assert(rows.size() == static_cast<std::size_t>(payload_length) + 1, "each reason has a row");
+    static_assert(
+        std::ranges::all_of(rows, [](const Row& row) { return &row == &rows[static_cast<std::size_t>(row.why)]; }),
+        "each row stands at its reason's place");
+    return rows[static_cast<std::size_t>(why)].said;
 }
 
 std::expected<void, DropReason> parse(std::span<const std::byte> image, port::Encapsulation link, port::Packet& out) {

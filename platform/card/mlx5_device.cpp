@@ -1,5 +1,6 @@
 #include "platform/card/mlx5_device.h"
 
+#include "abi/prm/adapter.h"
 #include "abi/prm/doorbell.h"
 
 #include <bit>
@@ -10,7 +11,6 @@ namespace platform::card {
 using model::port::Time;
 
 namespace {
-constexpr std::uint16_t mellanox = 0x15b3;
 constexpr std::uint32_t class_infiniband = 0x020700, class_ethernet = 0x020000;
 constexpr std::uint64_t msix_entry_bytes = 16, msix_alignment = 4096;
 
@@ -29,7 +29,7 @@ model::net::LinkConfig inside(const model::hca::HcaConfig& config) {
 
 model::pcie::FunctionConfig Mlx5Device::function_config(const model::hca::HcaConfig& config) {
     model::pcie::FunctionConfig function;
-    function.identity.vendor_id = mellanox;
+    function.identity.vendor_id = abi::prm::pci_vendor;
     function.identity.device_id = config.device_id;
     function.identity.class_code = config.is_ethernet ? class_ethernet : class_infiniband;
     function.bars[0] = {.size = std::bit_ceil(std::uint64_t{config.uar_pages} * abi::prm::uar_page_bytes),

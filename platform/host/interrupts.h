@@ -2,6 +2,7 @@
 // that says it arrives later (timed links) is seen then and not before.
 #pragma once
 
+#include "abi/pcie/capability.h"
 #include "model/pcie/root_complex_module.h"
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace platform::host {
 class Interrupts final : public model::pcie::InterruptSink {
 public:
     /// Where every message goes: an interrupt controller's address as on a PC.
-    static constexpr std::uint64_t message_address = 0xfee0'0000;
+    static constexpr std::uint64_t message_address = abi::pcie::interrupts_begin;
     static constexpr std::uint32_t max_vectors = 1 << 16;
 
     /// A vector number of its own: the data of its message. Nothing when all are taken.

@@ -10,7 +10,6 @@
 #include <expected>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace platform::importer {
 

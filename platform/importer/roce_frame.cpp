@@ -8,8 +8,6 @@
 #include "model/wire/builder.h"
 #include "model/wire/parser.h"
 
-#include <algorithm>
-
 namespace platform::importer {
 
 using namespace abi::wire;

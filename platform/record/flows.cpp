@@ -2,8 +2,6 @@
 // often as the recording has them, or oftener; acknowledgements as far as a later one does not stand for them.
 #include "platform/record/expectations.h"
 
-#include <algorithm>
-
 namespace platform::record {
 
 namespace {

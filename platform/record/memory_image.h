@@ -13,7 +13,6 @@
 #include <bitset>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>

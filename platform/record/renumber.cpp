@@ -16,7 +16,7 @@ namespace tool = traces::tool;
 
 namespace {
 
-constexpr std::uint32_t index_mask = 0xffffff;
+constexpr auto index_mask = abi::prm::queue_index_mask;
 constexpr std::size_t owner_byte = 0x3f;
 constexpr std::byte owner_bit{1};
 static_assert(abi::prm::Cqe64::field<"owner">::offset == 0x3c && abi::prm::Eqe::field<"owner">::offset == 0x3c);

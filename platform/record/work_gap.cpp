@@ -3,6 +3,7 @@
 #include "abi/prm/cqe.h"
 #include "abi/prm/doorbell.h"
 #include "abi/prm/wqe.h"
+#include "abi/types.h"
 #include "abi/wire/infiniband.h"
 #include "abi/wire/opcode.h"
 #include "platform/record/accesses.h"
@@ -25,7 +26,7 @@ std::uint64_t counted_on(std::uint64_t known, std::uint16_t low) {
     return known + static_cast<std::uint64_t>(static_cast<std::int64_t>(
                        static_cast<std::int16_t>(static_cast<std::uint16_t>(low - static_cast<std::uint16_t>(known)))));
 }
-constexpr std::uint32_t psn_mask = 0xffffff;
+constexpr auto psn_mask = abi::Psn::mask;
 std::int64_t counted_on(std::int64_t known, std::uint32_t first, std::uint32_t psn) {
     const auto known_psn = (first + static_cast<std::uint32_t>(known)) & psn_mask;
     const auto ahead = static_cast<std::int32_t>((psn - known_psn) << 8) >> 8;
@@ -182,7 +183,6 @@ void WorkGaps::fetched(std::size_t at, const tool::Seen& seen) {
     const auto request = position_of(seen.access->request);
     notes_[at] = note;
     note.kind = Kind::fetch_request;
-    note.partner = at;
     notes_[request] = note;
 }
 

@@ -79,7 +79,6 @@ private:
         std::size_t first = 0, last = 0; ///< messages
         std::uint64_t value = 0;         ///< index, counter
         std::size_t offset = 0;          ///< in the payload
-        std::size_t partner = 0;         ///< of a request: its answer
     };
 
     const Note* find(std::size_t at) const;

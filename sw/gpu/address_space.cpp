@@ -1,7 +1,7 @@
 #include "sw/gpu/address_space.h"
 
-#include "sw/base/mmio.h"
-#include "sw/base/poll.h"
+#include "sw/transport/mmio.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -72,10 +72,10 @@ Result<void> AddressSpace::begin() {
 }
 
 std::uint32_t AddressSpace::read(std::uint32_t offset) {
-    return base::read32<abi::Endian::little>(gpu_.transport(), options_.register_bar, offset);
+    return transport::read32<abi::Endian::little>(gpu_.transport(), options_.register_bar, offset);
 }
 void AddressSpace::write(std::uint32_t offset, std::uint32_t value) {
-    base::write32<abi::Endian::little>(gpu_.transport(), options_.register_bar, offset, value);
+    transport::write32<abi::Endian::little>(gpu_.transport(), options_.register_bar, offset, value);
 }
 
 void AddressSpace::set_context(bool is_on) {
@@ -351,7 +351,7 @@ Result<void> AddressSpace::invalidate(unsigned engine, InvalidateRequest request
     if (omitted_ == Step::acknowledgement)
         return {};
     const auto is_done = [&] { return (read(at(Register::invalidate0_ack, engine)) & wanted) == wanted; };
-    if (!base::poll_until(gpu_.transport(), 100ms, is_done))
+    if (!transport::poll_until(gpu_.transport(), 100ms, is_done))
         return failure(ETIMEDOUT, fmt::format("invalidate: engine {} does not acknowledge", engine));
     return {};
 }

@@ -1,7 +1,7 @@
 #include "sw/gpu/buffer.h"
 
-#include "sw/base/poll.h"
 #include "sw/memory/attachment.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -157,7 +157,7 @@ Result<bool> BufferManager::evict_one() {
     lock.unlock();
     ++evictions_;
     const auto fence = *moving;
-    if (!base::poll_until(*transport_, memory::fence_patience, [&] { return fence->is_signaled(); }))
+    if (!transport::poll_until(*transport_, memory::fence_patience, [&] { return fence->is_signaled(); }))
         return failure(ETIMEDOUT, fmt::format("evict a buffer: the {} has not ended", fence->what()));
     return true;
 }
@@ -194,7 +194,7 @@ Result<memory::FenceHandle> BufferManager::move(BufferObject& object, const Lock
     if (object.pins != 0)
         return failure(EBUSY, fmt::format("{}: it is pinned {} times", operation, object.pins));
     if (object.moving) // this copy reads what that one writes
-        if (!base::poll_until(*transport_, memory::fence_patience, [&] { return object.moving->is_signaled(); }))
+        if (!transport::poll_until(*transport_, memory::fence_patience, [&] { return object.moving->is_signaled(); }))
             return failure(ETIMEDOUT, fmt::format("{}: the {} has not ended", operation, object.moving->what()));
     auto place = find_place(object.size, to);
     if (!place)
@@ -235,7 +235,7 @@ Result<void> BufferManager::access(BufferObject& object, std::uint64_t offset, s
         return failure(ENODEV, "VRAM copy: the GPU is gone");
     object.last_use = ++clock_;
     if (object.moving &&
-        !base::poll_until(*transport_, memory::fence_patience, [&] { return object.moving->is_signaled(); }))
+        !transport::poll_until(*transport_, memory::fence_patience, [&] { return object.moving->is_signaled(); }))
         return failure(ETIMEDOUT, fmt::format("VRAM copy: the {} has not ended", object.moving->what()));
     const auto place = object.place; // a copy takes time, in which others may move the buffer
     if (place->placement == Placement::system) {
@@ -274,7 +274,7 @@ Result<void> BufferManager::rinse() {
         }
         return !passed || *passed;
     };
-    if (!base::poll_until(*transport_, std::chrono::seconds{1}, is_over))
+    if (!transport::poll_until(*transport_, std::chrono::seconds{1}, is_over))
         return failure(ETIMEDOUT, "rinse: the copy engine does not come to it");
     return passed ? Result<void>{} : std::unexpected(passed.error());
 }

@@ -1,7 +1,7 @@
 #include "sw/gpu/copy_ring.h"
 
 #include "abi/pcie/config_space.h"
-#include "sw/base/mmio.h"
+#include "sw/transport/mmio.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cerrno>
+#include <vector>
 
 namespace sw::gpu {
 
@@ -93,14 +93,15 @@ Result<std::unique_ptr<CopyRing>> CopyRing::open(transport::Transport& transport
 
 CopyRing::~CopyRing() {
     // At once, and not at the end of a packet: the memory that it copies to is given back.
-    base::write32<abi::Endian::little>(transport_, bars_.register_bar, sdma::control_register(engine),
-                                       static_cast<std::uint32_t>(sdma::EngineControl{}.set<"halt">(true).value()));
+    transport::write32<abi::Endian::little>(
+        transport_, bars_.register_bar, sdma::control_register(engine),
+        static_cast<std::uint32_t>(sdma::EngineControl{}.set<"halt">(true).value()));
     set(QueueRegister::rb_cntl, 0);
 }
 
 void CopyRing::set(QueueRegister which, std::uint32_t value) {
-    base::write32<abi::Endian::little>(transport_, bars_.register_bar, sdma::queue_register(engine, queue, which),
-                                       value);
+    transport::write32<abi::Endian::little>(transport_, bars_.register_bar, sdma::queue_register(engine, queue, which),
+                                            value);
 }
 
 void CopyRing::set_up() {
@@ -113,7 +114,8 @@ void CopyRing::set_up() {
     set(QueueRegister::rb_base_hi, static_cast<std::uint32_t>(ring_ >> 40));
     set(QueueRegister::doorbell_offset, doorbell_at);
     set(QueueRegister::doorbell, static_cast<std::uint32_t>(sdma::Doorbell{}.set<"enable">(true).value()));
-    base::write32<abi::Endian::little>(transport_, bars_.register_bar, sdma::control_register(engine), 0); // it may run
+    // It may run.
+    transport::write32<abi::Endian::little>(transport_, bars_.register_bar, sdma::control_register(engine), 0);
     set(QueueRegister::rb_cntl, static_cast<std::uint32_t>(sdma::RingControl{}
                                                                .set<"rb_enable">(true)
                                                                .set<"rb_size">(std::countr_zero(ring_bytes / 4))
@@ -161,10 +163,10 @@ std::optional<std::uint32_t> CopyRing::submit(std::span<const Piece> pieces) {
         return std::nullopt;
     put(packets);
     // Packets before doorbell: they are in VRAM, and not on their way through the host data path.
-    base::write32<abi::Endian::little>(transport_, bars_.register_bar, abi::gpu::remap_page + abi::gpu::hdp_mem_flush,
-                                       0);
-    (void)base::read32<abi::Endian::little>(transport_, bars_.register_bar,
-                                            abi::gpu::remap_page + abi::gpu::hdp_mem_flush);
+    transport::write32<abi::Endian::little>(transport_, bars_.register_bar,
+                                            abi::gpu::remap_page + abi::gpu::hdp_mem_flush, 0);
+    (void)transport::read32<abi::Endian::little>(transport_, bars_.register_bar,
+                                                 abi::gpu::remap_page + abi::gpu::hdp_mem_flush);
     std::array<std::byte, sizeof written_> pointer;
     abi::store<std::uint64_t, abi::Endian::little>(pointer.data(), written_);
     transport_.mmio_write(bars_.doorbell_bar, doorbell_at, pointer);
@@ -196,8 +198,8 @@ Result<bool> CopyRing::has_passed(std::uint32_t fence) {
         return false;
     looked_ = now;
     const sdma::EngineControl control{
-        base::read32<abi::Endian::little>(transport_, bars_.register_bar, sdma::control_register(engine))};
-    const sdma::RingControl ring{base::read32<abi::Endian::little>(
+        transport::read32<abi::Endian::little>(transport_, bars_.register_bar, sdma::control_register(engine))};
+    const sdma::RingControl ring{transport::read32<abi::Endian::little>(
         transport_, bars_.register_bar, sdma::queue_register(engine, queue, QueueRegister::rb_cntl))};
     if (!control.get<"halt">() && ring.get<"rb_enable">())
         return false;

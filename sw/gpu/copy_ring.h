@@ -15,7 +15,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace sw::gpu {
 

@@ -7,8 +7,6 @@
 #include "abi/nvme/completion.h"
 #include "sw/gpu/fences.h"
 
-#include <array>
-#include <concepts>
 #include <cstdint>
 #include <span>
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "abi/prm/cqe.h"
+#include "abi/prm/doorbell.h"
 #include "abi/prm/wqe.h"
 #include "sw/gpu/queue.h"
 
@@ -12,7 +13,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <span>
 
 namespace sw::gpu {
 
@@ -105,7 +105,7 @@ public:
         tail_ += static_cast<std::uint16_t>(result.counter + 1 - tail_);
         ++consumer_;
         std::array<std::byte, 4> index;
-        abi::store<std::uint32_t, abi::Endian::big>(index.data(), consumer_ & 0xffffff);
+        abi::store<std::uint32_t, abi::Endian::big>(index.data(), consumer_ & queue_index_mask);
         co_await memory_.write(rings_.completion_record, index);
         co_return true;
     }

@@ -4,7 +4,6 @@
 #include "sw/base/result.h"
 #include "sw/memory/dmabuf.h"
 
-#include <cstdint>
 #include <list>
 
 namespace sw::memory {

@@ -1,7 +1,7 @@
 #include "sw/memory/dmabuf.h"
 
-#include "sw/base/poll.h"
 #include "sw/memory/attachment.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -142,7 +142,7 @@ Result<void> DmaBuf::revoke(transport::Transport& machine, bool forced) {
         return refuse(waited.error().code, waited.error().what);
     if (is_stuck)
         return refuse(EBUSY, who + " still has it mapped and cannot be told: its memory must stay");
-    if (!base::poll_until(machine, unmap_patience, [&] { return mapping_count() == 0; }))
+    if (!transport::poll_until(machine, unmap_patience, [&] { return mapping_count() == 0; }))
         return refuse(EBUSY, "an importer was told and has not given its mapping back: its memory must stay");
     return {};
 }

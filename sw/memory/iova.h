@@ -6,6 +6,7 @@
 #include "abi/types.h"
 #include "sw/base/result.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>

@@ -1,6 +1,6 @@
 #include "sw/memory/pageable.h"
 
-#include "sw/base/poll.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ Result<void> PageableMemory::evict(std::uint64_t first, std::uint64_t count) {
         return std::unexpected(outside("evict", first * page_bytes, count * page_bytes, size()));
     const auto range = std::span(pages_).subspan(first, count);
     const auto is_free = [&] { return std::ranges::none_of(range, &Page::is_leaving); };
-    if (!base::poll_until(device_, patience, is_free)) // another thread takes one of them away
+    if (!transport::poll_until(device_, patience, is_free)) // another thread takes one of them away
         return failure(ETIMEDOUT, "evict: pages of the range do not come to rest");
     for (auto& page : range)
         page.is_leaving = true;
@@ -76,7 +76,7 @@ PageableMemory::Ticket PageableMemory::listen(Listener listener) {
 void PageableMemory::stop_listening(const Ticket& ticket) {
     ticket->is_over = true;
     std::erase(listeners_, ticket);
-    (void)base::poll_until(device_, patience, [&] { return telling_ == 0; });
+    (void)transport::poll_until(device_, patience, [&] { return telling_ == 0; });
 }
 
 /// Calls `f(bytes of a frame, position)` for the pieces of a range.
@@ -86,7 +86,7 @@ template <class F> Result<void> PageableMemory::each(std::uint64_t offset, std::
     for (std::uint64_t done = 0; done != length;) {
         const auto at = offset + done;
         const auto page = at / page_bytes;
-        if (!base::poll_until(device_, patience, [&] { return !pages_[page].is_leaving; }))
+        if (!transport::poll_until(device_, patience, [&] { return !pages_[page].is_leaving; }))
             return failure(ETIMEDOUT, fmt::format("page {:#x} of pageable memory does not come to rest", page));
         if (const auto brought = bring(page); !brought)
             return std::unexpected(brought.error());

@@ -1,6 +1,6 @@
 #include "sw/memory/reservation.h"
 
-#include "sw/base/poll.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ Lock Reservation::try_lock() {
 Result<Lock> Reservation::lock(transport::Transport& machine, std::chrono::nanoseconds patience) {
     const auto state = state_; // the buffer may go while we wait
     const auto is_free = [&] { return !state->is_locked; };
-    if (!base::poll_until(machine, patience, is_free))
+    if (!transport::poll_until(machine, patience, is_free))
         return failure(EDEADLK,
                        "reservation lock: it did not come free; a caller that holds it already waits for itself "
                        "(dma-buf locking convention)");
@@ -49,7 +49,7 @@ bool Reservation::is_signaled(Usage usage) {
 }
 
 Result<void> Reservation::wait(transport::Transport& machine, Usage usage, std::chrono::nanoseconds patience) {
-    if (base::poll_until(machine, patience, [&] { return is_signaled(usage); }))
+    if (transport::poll_until(machine, patience, [&] { return is_signaled(usage); }))
         return {};
     const auto left = pending(usage);
     return failure(ETIMEDOUT, fmt::format("wait for the fences of a buffer: the {} has not ended",

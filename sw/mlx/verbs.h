@@ -5,6 +5,7 @@
 
 #include "abi/prm/adapter.h"
 #include "abi/prm/q_counter.h"
+#include "abi/wire/infiniband.h"
 #include "sw/base/result.h"
 #include "sw/memory/buffer.h"
 #include "sw/memory/descriptors.h"
@@ -30,7 +31,7 @@ struct ConnectOptions {
     std::uint8_t min_rnr_timer = 12; ///< 0.64 ms
     std::uint8_t ack_timeout = 14;   ///< 67 ms
     std::uint8_t retry_count = 7;
-    std::uint8_t rnr_retry = 7; ///< for ever
+    std::uint8_t rnr_retry = abi::wire::rnr_retry_for_ever;
     std::uint8_t log_ack_request = 0;
     std::uint16_t pkey_index = 0;
 };

@@ -46,7 +46,6 @@ public:
                          .has_inline = true,
                          .has_blue_flame = capabilities.get<"bf">() != 0,
                          .has_dmabuf = true,
-                         .max_sge = 16,
                          .max_message = std::uint64_t{1} << capabilities.get<"log_max_msg">()};
     }
 

@@ -103,7 +103,6 @@ Result<void> Controller::learn() {
     const unsigned mdts = said.get<"mdts">();
     facts_.largest_transfer = mdts == 0 || mdts > 32 ? 0 : page_bytes << mdts;
     facts_.has_sgl = (said.get<"sgls">() & 3) != 0;
-    facts_.has_write_cache = (said.get<"vwc">() & 1) != 0;
     facts_.has_shadow_doorbells = has(abi::nvme::OptionalAdmin::doorbell_buffer);
     return {};
 }

@@ -1,8 +1,8 @@
 // Bringing a controller up and down. What it is asked afterwards is in admin.cpp.
 #include "sw/nvme/controller.h"
 
-#include "sw/base/poll.h"
 #include "sw/transport/function.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -76,7 +76,7 @@ Result<void> Controller::disable() {
     configuration.view().set<"en">(false);
     configuration.view().set<"shn">(0);
     registers_.set<"cc">(abi::load<std::uint32_t, abi::Endian::little>(configuration.bytes.data()));
-    if (!base::poll_until(*transport_, ready_timeout(), [&] { return !registers_.get<"rdy">(); }))
+    if (!transport::poll_until(*transport_, ready_timeout(), [&] { return !registers_.get<"rdy">(); }))
         return failure(ETIMEDOUT, "NVMe: the controller stays ready after CC.EN was cleared");
     return {};
 }
@@ -102,7 +102,7 @@ Result<void> Controller::enable() {
     view.set<"en">(true);
     registers_.set<"cc">(abi::load<std::uint32_t, abi::Endian::little>(configuration.bytes.data()));
     const auto is_over = [&] { return registers_.get<"rdy">() || registers_.get<"cfs">(); };
-    if (!base::poll_until(*transport_, ready_timeout(), is_over))
+    if (!transport::poll_until(*transport_, ready_timeout(), is_over))
         return failure(ETIMEDOUT, "NVMe: the controller does not become ready");
     if (registers_.get<"cfs">())
         return failure(EIO, "NVMe: the controller reports a fatal status when it is enabled");
@@ -163,7 +163,7 @@ Result<void> Controller::shutdown() {
     const auto is_complete = [&] {
         return static_cast<ShutdownStatus>(registers_.get<"shst">()) == ShutdownStatus::complete;
     };
-    if (!base::poll_until(*transport_, options_.admin_timeout, is_complete))
+    if (!transport::poll_until(*transport_, options_.admin_timeout, is_complete))
         return failure(ETIMEDOUT, "NVMe: the controller does not shut down");
     return {};
 }

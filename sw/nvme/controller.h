@@ -7,16 +7,15 @@
 #include "abi/nvme/identify.h"
 #include "abi/nvme/opcode.h"
 #include "abi/nvme/registers.h"
-#include "sw/base/mmio.h"
 #include "sw/base/result.h"
 #include "sw/memory/buffer.h"
 #include "sw/nvme/queue_pair.h"
+#include "sw/transport/mmio.h"
 #include "sw/transport/transport.h"
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +35,7 @@ struct ControllerFacts {
     std::uint32_t version = 0;
     std::uint32_t largest_queue = 0;    ///< entries
     std::uint64_t largest_transfer = 0; ///< bytes; 0: no limit
-    bool has_sgl = false, has_shadow_doorbells = false, has_write_cache = false;
+    bool has_sgl = false, has_shadow_doorbells = false;
     std::uint32_t namespaces = 0; ///< NN: the largest number of one
     std::string serial, model, firmware;
 };
@@ -99,7 +98,7 @@ public:
     }
 
 private:
-    using Registers = base::Registers<abi::nvme::Registers>;
+    using Registers = transport::Registers<abi::nvme::Registers>;
     Controller(transport::Transport& transport, const ControllerOptions& options)
         : transport_(&transport), options_(options), registers_(transport, 0, 0) {}
     Result<void> begin();

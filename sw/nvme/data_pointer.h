@@ -4,6 +4,7 @@
 #pragma once
 
 #include "abi/nvme/command.h"
+#include "abi/nvme/registers.h"
 #include "sw/base/result.h"
 #include "sw/transport/transport.h"
 
@@ -13,7 +14,8 @@
 
 namespace sw::nvme {
 
-inline constexpr std::uint64_t page_bytes = 4096; ///< the memory page size that we choose (CC.MPS 0)
+inline constexpr std::uint64_t page_bytes =
+    abi::nvme::least_page_bytes; ///< the memory page size that we choose (CC.MPS 0)
 
 /// A range that the controller can reach: of the host's memory or of any BAR.
 struct Segment {

@@ -3,7 +3,7 @@
 #include "abi/nvme/completion.h"
 #include "abi/nvme/registers.h"
 #include "sw/base/barrier.h"
-#include "sw/base/mmio.h"
+#include "sw/transport/mmio.h"
 
 #include <fmt/format.h>
 
@@ -122,7 +122,7 @@ void QueuePair::move_doorbell(bool is_completion, std::uint16_t& told, std::uint
             return;
     }
     base::mmio_wmb(); // entries before doorbell: the controller fetches as soon as it sees the register written
-    base::write32<abi::Endian::little>(*transport_, registers_bar, abi::nvme::doorbells_offset + at, now);
+    transport::write32<abi::Endian::little>(*transport_, registers_bar, abi::nvme::doorbells_offset + at, now);
     ++register_writes_;
 }
 

@@ -6,7 +6,6 @@
 #include "sw/base/result.h"
 #include "sw/mlx/verbs.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,8 +1,8 @@
 #include "sw/simple/device.h"
 
 #include "sw/base/barrier.h"
-#include "sw/base/poll.h"
 #include "sw/transport/function.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -52,7 +52,7 @@ Result<void> Device::bring_up() {
                        fmt::format("BAR 0 of {:#x} bytes does not hold the registers", transport_.bar_size(bar)));
     for (std::size_t at = 0; at < Registers::size; at += 4)
         abi::store<std::uint32_t, abi::Endian::little>(registers_.bytes.data() + at,
-                                                       base::read32<abi::Endian::little>(transport_, bar, at));
+                                                       transport::read32<abi::Endian::little>(transport_, bar, at));
     const auto seen = registers_.view();
     if (seen.get<"identity">() != identity || seen.get<"version">() != interface_version)
         return failure(ENODEV, fmt::format("identity {:#x}, version {}; this driver is for {:#x}, version {}",
@@ -74,7 +74,7 @@ Result<std::uint32_t> Device::run_bytes(Command command, std::span<const std::by
         transport_.mmio_write(bar, arguments_offset + i, arguments.subspan(i, 4));
     base::mmio_wmb(); // page list in memory before command: the device reads it when it is told to begin
     base_.set<"command">(command);
-    if (!base::poll_until(transport_, command_timeout, [this] { return !base_.get<"is_busy">(); }))
+    if (!transport::poll_until(transport_, command_timeout, [this] { return !base_.get<"is_busy">(); }))
         return failure(ETIMEDOUT, fmt::format("{}: no answer after {} s", name(command), command_timeout.count()));
     if (const auto status = base_.get<"status">(); status != Status::ok)
         return failure(code_of(status), fmt::format("{}: {}", name(command), name(status)));
@@ -82,13 +82,13 @@ Result<std::uint32_t> Device::run_bytes(Command command, std::span<const std::by
 }
 
 void Device::ring_send(std::uint32_t qpn, std::uint32_t producer) {
-    base::write32<abi::Endian::little>(
+    transport::write32<abi::Endian::little>(
         transport_, bar, doorbells_offset + std::uint64_t{qpn} * Doorbell::size + Doorbell::field<"send">::offset,
         producer);
 }
 
 void Device::ring_receive(std::uint32_t qpn, std::uint32_t producer) {
-    base::write32<abi::Endian::little>(
+    transport::write32<abi::Endian::little>(
         transport_, bar, doorbells_offset + std::uint64_t{qpn} * Doorbell::size + Doorbell::field<"receive">::offset,
         producer);
 }

@@ -5,14 +5,13 @@
 #include "abi/layout.h"
 #include "abi/simple/command.h"
 #include "abi/simple/registers.h"
-#include "sw/base/mmio.h"
 #include "sw/base/result.h"
+#include "sw/transport/mmio.h"
 #include "sw/transport/transport.h"
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 namespace sw::simple {
@@ -50,7 +49,7 @@ private:
     Result<std::uint32_t> run_bytes(abi::simple::Command command, std::span<const std::byte> arguments);
 
     transport::Transport& transport_;
-    base::Registers<abi::simple::Registers> base_;
+    transport::Registers<abi::simple::Registers> base_;
     abi::Block<abi::simple::Registers> registers_; ///< as they were when it was opened
     std::vector<QueuePair*> queue_pairs_;          ///< by number
 };

@@ -14,7 +14,6 @@ inline constexpr verbs::Capabilities architecture{.model = "simple",
                                                   .has_inline = false,
                                                   .has_blue_flame = false,
                                                   .has_dmabuf = false,
-                                                  .max_sge = 1,
                                                   .max_message = 1 << 30};
 
 Result<std::unique_ptr<verbs::Context>> open_verbs(transport::Transport& transport);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "abi/types.h"
+#include "abi/wire/infiniband.h"
 #include "sw/base/result.h"
 #include "sw/memory/buffer.h"
 #include "sw/memory/dmabuf.h"
@@ -28,7 +29,6 @@ struct Capabilities {
     bool has_inline = false;     ///< send_flag::inline_data
     bool has_blue_flame = false; ///< work requests that go with their doorbells (alloc_doorbell_page)
     bool has_dmabuf = false;     ///< regions of memory of other devices
-    std::uint32_t max_sge = 1;   ///< elements of a work request
     std::uint64_t max_message = 0;
 };
 
@@ -108,7 +108,7 @@ struct ConnectOptions {
     std::uint8_t min_rnr_timer = 12; ///< 0.64 ms (IBA 9.7.5.2.8, table 45)
     std::uint8_t ack_timeout = 14;   ///< 4.096 us << n, here 67 ms; 0: never
     std::uint8_t retry_count = 7;
-    std::uint8_t rnr_retry = 7; ///< for ever
+    std::uint8_t rnr_retry = abi::wire::rnr_retry_for_ever;
 };
 
 /// An open device. One thread at a time uses a context and everything made with it.

@@ -57,6 +57,12 @@ const std::array registers{
                 [](model::hca::HcaConfig& c) { c.uar_pages = static_cast<std::uint16_t>(c.first_uar + 4); }},
     Provocation{"dealloc_uar.unknown",
                 [](Bench& b) { return refused(b, Input<prm::DeallocUarIn>(Opcode::dealloc_uar).set<"uar">(20u)); }},
+    Provocation{"dealloc_uar.in_use",
+                [](Bench& b) {
+                    const auto uar = b.alloc_uar();
+                    refused(b, Bench::eq_input(uar, 0));
+                    return refused(b, Input<prm::DeallocUarIn>(Opcode::dealloc_uar).set<"uar">(uar));
+                }},
     Provocation{"alloc_pd.none_left",
                 [](Bench& b) { return refused_after(b, Input<prm::AllocPdIn>(Opcode::alloc_pd), 8); },
                 Start::initialized, [](model::hca::HcaConfig& c) { c.log_max_pd = 3; }},

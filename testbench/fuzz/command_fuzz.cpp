@@ -1,13 +1,14 @@
 // A hostile driver: bytes are taken as a script of command queue entries, mailboxes, doorbells and register accesses,
 // against a device in one of its phases. Nothing may crash, hang or allocate without bound, and after a reset the
 // device must come up as if nothing had happened.
+#include "testbench/fuzz/require.h"
 #include "testbench/harness/command_bench.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 namespace {
+
+using fuzz::require;
 
 using namespace harness;
 using prm::Opcode;
@@ -105,13 +106,6 @@ void step(CommandBench& bench, Script& script) {
     }
 }
 
-void demand(bool holds, const char* what) {
-    if (!holds) {
-        std::fprintf(stderr, "broken: %s\n", what);
-        std::abort();
-    }
-}
-
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -130,13 +124,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto& state = bench.device.state();
     std::size_t in_pages = 0;
     for (const auto& kind : state.registry.counts()) {
-        demand(kind.agrees, "every object has a number and somebody who holds it");
+        require(kind.agrees, "every object has a number and somebody who holds it");
         in_pages += kind.takes_pages ? kind.objects : 0;
     }
-    demand(state.pages.objects() == in_pages, "every object is accounted for");
+    require(state.pages.objects() == in_pages, "every object is accounted for");
     bench.memory.poke(CommandBench::queue, std::vector<std::byte>(2048));
     bench.device.reset();
     bench.set_queue_address();
-    demand(bench.initialize(), "a reset device comes up");
+    require(bench.initialize(), "a reset device comes up");
     return 0;
 }

@@ -1,20 +1,9 @@
 // What `hcasim compare` is given: a result, or a baseline, that anybody may have written. It is refused with file and
 // line, or each result equals itself.
+#include "testbench/fuzz/require.h"
 #include "testbench/hcasim/comparison.h"
 
-#include <cstdio>
-#include <cstdlib>
-
-namespace {
-
-void require(bool condition, const char* what, const std::string& told = {}) {
-    if (!condition) {
-        std::fprintf(stderr, "compared_fuzz: %s\n%s\n", what, told.c_str());
-        std::abort();
-    }
-}
-
-} // namespace
+using fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,13 +1,11 @@
 // A machine whose software does anything: configuration writes at any function and register, accesses of the processor
 // and of a card at any address, interrupts at any vector. Nothing may crash or hang; and whatever was done, a reset of
 // the bus and a new enumeration give the machine back as it was.
+#include "testbench/fuzz/require.h"
 #include "testbench/fuzz/tape.h"
 #include "testbench/harness/pcie_bench.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 using namespace testbench;
 using abi::pcie::Bdf;
@@ -16,14 +14,8 @@ using model::port::Purpose;
 
 namespace {
 
+using fuzz::require;
 using fuzz::Tape;
-
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "config_space_fuzz: %s\n", what);
-        std::abort();
-    }
-}
 
 PcieMachine& machine() {
     static PcieMachine the_machine(false, {}, {.entries = 8, .has_page_requests = true, .pasid_bits = 8});

@@ -2,25 +2,17 @@
 // store and fence anywhere by them, and time. Nothing may crash, hang or read without end; an address space that was
 // never switched on reaches nothing; no answer is earlier than its request; and a driver that does it right afterwards
 // reads what was written.
+#include "testbench/fuzz/require.h"
 #include "testbench/fuzz/tape.h"
 #include "testbench/harness/gpu_bench.h"
-
-#include <cstdio>
-#include <cstdlib>
 
 using namespace harness;
 using namespace model::gpu::memory;
 using abi::gpu::Register;
+using fuzz::require;
 using fuzz::Tape;
 
 namespace {
-
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "gpu_fuzz: %s\n", what);
-        std::abort();
-    }
-}
 
 constexpr unsigned closed_vmid = 14; ///< nobody switches it on
 constexpr std::size_t most_accesses = 100'000;

@@ -4,21 +4,15 @@
 #include "model/wire/builder.h"
 #include "model/wire/parser.h"
 #include "platform/importer/requests.h"
+#include "testbench/fuzz/require.h"
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 
 using namespace platform::importer;
 
 namespace {
 
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "import_capture_fuzz: %s\n", what);
-        std::abort();
-    }
-}
+using fuzz::require;
 
 constexpr std::array<unsigned char, 24> header{0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0,
                                                0,    0,    0,    0,    0, 0, 4, 0, 1, 0, 0, 0};

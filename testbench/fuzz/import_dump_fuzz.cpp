@@ -2,23 +2,17 @@
 // it is refused with a place in it, or read; what was read is refused as a whole, or makes a trace that can be read to
 // its end, as long as it has to be.
 #include "platform/importer/dump_trace.h"
+#include "testbench/fuzz/require.h"
 #include "traces/codec/reader.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 using namespace platform::importer;
 using namespace traces::codec;
 
 namespace {
 
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "import_dump_fuzz: %s\n", what);
-        std::abort();
-    }
-}
+using fuzz::require;
 
 struct Bytes final : Source, Destination {
     std::vector<std::byte> bytes;

@@ -1,27 +1,20 @@
 // A remapping unit in the hands of anybody: any tables, any registers, any descriptors, any requests. Nothing may
 // crash, hang or read without end; what it lets through stays within the page it names and within the host's addresses;
 // and when software sets it up properly afterwards, it translates as it should.
+#include "testbench/fuzz/require.h"
 #include "testbench/fuzz/tape.h"
 #include "testbench/harness/iommu_bench.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 using namespace abi::iommu;
+using fuzz::require;
 using fuzz::Tape;
 using model::iommu::Access;
 using model::iommu::AddressType;
 using testbench::IommuBench;
 
 namespace {
-
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "iommu_fuzz: %s\n", what);
-        std::abort();
-    }
-}
 
 constexpr std::uint16_t devices[]{0x0100, 0x0101, 0x01f9, 0xff08};
 constexpr std::uint32_t pasids[]{model::iommu::no_pasid, 0, 5, 70, 0xfffff};

@@ -1,22 +1,15 @@
 // What becomes a list of messages: bit 0 of the first byte says whether the rest is such a list, or a log of NCCL that
 // is made one. Either is refused with file and line, or read; and what was made of a log can be read as a list.
+#include "testbench/fuzz/require.h"
 #include "testbench/load/replay_list.h"
 #include "testbench/workload/nccl_log.h"
 #include "testbench/workload/nccl_messages.h"
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <cstdlib>
-
 namespace {
 
-void require(bool condition, const char* what, const std::string& told = {}) {
-    if (!condition) {
-        std::fprintf(stderr, "message_list_fuzz: %s\n%s\n", what, told.c_str());
-        std::abort();
-    }
-}
+using fuzz::require;
 
 void read_list(std::string_view text) {
     const auto list = load::read_replay(text, "list.txt");

@@ -5,25 +5,17 @@
 #include "abi/nvme/opcode.h"
 #include "model/nvme/io/io.h"
 #include "model/port/memory_dma.h"
+#include "testbench/fuzz/require.h"
 #include "testbench/fuzz/tape.h"
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 using namespace model::nvme;
 using abi::nvme::IoOpcode;
+using fuzz::require;
 using fuzz::Tape;
 
 namespace {
-
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "nvme_io_fuzz: %s\n", what);
-        std::abort();
-    }
-}
 
 constexpr std::uint64_t lists = 0x10000, list_bytes = 0x4000; ///< where lists of the tape are
 constexpr std::uint64_t memory_end = 0x400000;

@@ -6,10 +6,9 @@
 #include "abi/nvme/completion.h"
 #include "abi/nvme/opcode.h"
 #include "model/port/memory_dma.h"
+#include "testbench/fuzz/require.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,13 +16,6 @@
 #include <vector>
 
 namespace fuzz {
-
-inline void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "nvme_admin_fuzz: %s\n", what);
-        std::abort();
-    }
-}
 
 inline constexpr std::uint32_t queue_pairs = 3, most_entries = 64;
 /// Rings have a region for themselves, 64 KiB each, so that what is read and written there tells what goes on.

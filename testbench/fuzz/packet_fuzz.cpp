@@ -6,12 +6,11 @@
 #include "model/net/link.h"
 #include "model/wire/builder.h"
 #include "model/wire/parser.h"
+#include "testbench/fuzz/require.h"
 #include "testbench/harness/frames.h"
 #include "testbench/harness/packets.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 using namespace abi::wire;
 using abi::ConstView;
@@ -23,6 +22,8 @@ using testbench::repair;
 using Bytes = std::span<std::byte>;
 
 namespace {
+
+using fuzz::require;
 
 /// Clears what a receiver ignores and a sender makes zero or chooses, then makes the checks right again.
 std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infiniband, const Packet& packet) {
@@ -59,13 +60,6 @@ std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infin
     }
     repair(frame, is_infiniband);
     return copy;
-}
-
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "packet_fuzz: %s\n", what);
-        std::abort();
-    }
 }
 
 /// The far end of a cable: finds out what has come, and has the bytes of a plain frame.

@@ -3,22 +3,11 @@
 #include "platform/topology/description.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/read.h"
-
-#include <cstdio>
-#include <cstdlib>
+#include "testbench/fuzz/require.h"
 
 using namespace platform::topology;
 
-namespace {
-
-void require(bool condition, const char* what, const std::string& told = {}) {
-    if (!condition) {
-        std::fprintf(stderr, "platform_text_fuzz: %s\n%s\n", what, told.c_str());
-        std::abort();
-    }
-}
-
-} // namespace
+using fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,6 +1,7 @@
 // The results file of a study, which anybody may have damaged or made. Bit 0 of the first byte: the rest is the file as
 // it stands; otherwise the rest says which values of a good file become which other ones. Whatever it is, it is refused
 // with a reason, or a page and an answer can be made of it.
+#include "testbench/fuzz/require.h"
 #include "testbench/fuzz/tape.h"
 #include "testbench/study/answer.h"
 #include "testbench/study/page.h"
@@ -13,19 +14,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 namespace {
 
-void require(bool condition, const char* what, const std::string& told = {}) {
-    if (!condition) {
-        std::fprintf(stderr, "results_fuzz: %s\n%s\n", what, told.c_str());
-        std::abort();
-    }
-}
+using fuzz::require;
 
 constexpr std::string_view study_text = R"(question = "How far?"
 base = "pair.toml"

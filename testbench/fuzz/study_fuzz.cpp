@@ -1,22 +1,11 @@
 // A study file that anybody may have written: refused with file and line, or a study whose points can be planned and
 // whose answer without any result is a sentence.
+#include "testbench/fuzz/require.h"
 #include "testbench/study/answer.h"
 #include "testbench/study/design.h"
 #include "testbench/study/read_study.h"
 
-#include <cstdio>
-#include <cstdlib>
-
-namespace {
-
-void require(bool condition, const char* what, const std::string& told = {}) {
-    if (!condition) {
-        std::fprintf(stderr, "study_fuzz: %s\n%s\n", what, told.c_str());
-        std::abort();
-    }
-}
-
-} // namespace
+using fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -2,23 +2,17 @@
 // the checksum; bit 1, whether to damage one byte of it then; bits 7..4, how many bytes the source gives at a time.
 // They are decompressed to an end or to a fault; memory and growth are bounded, and what we compressed comes back as it
 // was.
+#include "testbench/fuzz/require.h"
 #include "traces/codec/frames.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 
 using namespace traces::codec;
 
 namespace {
 
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "trace_frames_fuzz: %s\n", what);
-        std::abort();
-    }
-}
+using fuzz::require;
 
 struct Bytes final : Source, Destination {
     std::vector<std::byte> bytes;

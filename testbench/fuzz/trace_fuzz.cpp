@@ -3,6 +3,7 @@
 // time. Whatever it is, it is read to an end or to a fault that has a place, in bounded memory; what is read without a
 // fault and written again is read as the same; and whoever looks at records (the rules, the decoder) stands what they
 // say.
+#include "testbench/fuzz/require.h"
 #include "traces/codec/event_record.h"
 #include "traces/codec/reader.h"
 #include "traces/codec/writer.h"
@@ -10,20 +11,13 @@
 #include "traces/tool/decoder.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 using namespace traces::codec;
 using abi::Endian;
 
 namespace {
 
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "trace_fuzz: %s\n", what);
-        std::abort();
-    }
-}
+using fuzz::require;
 
 struct Bytes final : Source, Destination {
     std::vector<std::byte> bytes;

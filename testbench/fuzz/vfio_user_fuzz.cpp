@@ -4,16 +4,12 @@
 // function serves the next one as new.
 #include "platform/bridge/vfio_user/session.h"
 
+#include "testbench/fuzz/require.h"
 #include "testbench/fuzz/tape.h"
 #include "testbench/harness/guest_bench.h"
 #include "testbench/harness/vfio_user_client.h"
 
 #include <fcntl.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 using namespace testbench;
 namespace bridge = platform::bridge::vfio_user;
@@ -21,14 +17,8 @@ namespace client = testbench::vfio_user;
 
 namespace {
 
+using fuzz::require;
 using fuzz::Tape;
-
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "vfio_user_fuzz: %s\n", what);
-        std::abort();
-    }
-}
 
 constexpr std::size_t ram_bytes = 1 << 20;
 constexpr unsigned max_exchanges = 16; ///< of one input: a client may refuse for ever

@@ -1,13 +1,11 @@
 // Two HCAs on a cable whose software posts anything: bytes in the work queues, counters in the doorbell records, depths
 // of the queues. Nothing may crash or hang; the device reads and writes only what its keys and queues allow; what it
 // took from a send queue completes in order or is flushed; and after a reset the pair does a clean WRITE.
+#include "testbench/fuzz/require.h"
 #include "testbench/fuzz/tape.h"
 #include "testbench/harness/hca_pair.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
 
 using namespace harness;
@@ -18,14 +16,8 @@ using model::port::Purpose;
 
 namespace {
 
+using fuzz::require;
 using fuzz::Tape;
-
-void require(bool condition, const char* what) {
-    if (!condition) {
-        std::fprintf(stderr, "wqe_fuzz: %s\n", what);
-        std::abort();
-    }
-}
 
 /// A send WQE that the device took, as its first 16 bytes had it when the doorbell rang.
 struct Taken {

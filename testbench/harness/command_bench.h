@@ -30,8 +30,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
-#include <vector>
 
 namespace harness {
 

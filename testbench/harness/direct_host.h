@@ -9,11 +9,8 @@
 #include "testbench/harness/flat_memory.h"
 #include "testbench/harness/hca_pair.h"
 
-#include <cstring>
 #include <map>
-#include <memory>
 #include <optional>
-#include <vector>
 
 namespace harness {
 

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <vector>
 
 namespace testbench {
 

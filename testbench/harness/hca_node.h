@@ -13,7 +13,6 @@
 #include "testbench/harness/test_ports.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -8,8 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <systemc>
 #include <vector>

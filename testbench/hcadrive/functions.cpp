@@ -1,5 +1,6 @@
 #include "testbench/hcadrive/functions.h"
 
+#include "abi/prm/adapter.h"
 #include "sw/transport/vfio/transport.h"
 #include "sw/transport/vfio_user/transport.h"
 
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -34,11 +34,10 @@ std::vector<std::string> sockets_in(const std::filesystem::path& directory) {
 
 /// Cards that were named in another order are told before a driver begins: it would not know which place it has.
 sw::Result<void> look_at(sw::transport::Transport& function, const std::string& place, std::size_t number) {
-    constexpr std::uint32_t vendor_of_hcas = 0x15b3;
     constexpr std::array<std::string_view, 4> meant{"the HCA of machine A", "the GPU of machine A",
                                                     "the HCA of machine B", "the GPU of machine B"};
     const auto vendor = function.config_read(0, 2), device = function.config_read(2, 2);
-    if ((vendor == vendor_of_hcas) == (number % 2 == 0))
+    if ((vendor == abi::prm::pci_vendor) == (number % 2 == 0))
         return {};
     return sw::failure(ENODEV, fmt::format("{}: is function {:04x}:{:04x}, which is not {}; the order is HCA and GPU "
                                            "of machine A, HCA and GPU of machine B",

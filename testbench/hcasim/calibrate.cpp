@@ -12,10 +12,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <regex>
 #include <set>
 #include <thread>

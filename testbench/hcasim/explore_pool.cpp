@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <iterator>
 #include <sstream>
-#include <utility>
 
 namespace hcasim {
 

@@ -9,7 +9,6 @@
 #include <expected>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace hcasim {

@@ -9,7 +9,6 @@
 #include <expected>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace CLI {
 class App;

@@ -8,7 +8,6 @@
 #include "traces/tool/why.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

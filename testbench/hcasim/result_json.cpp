@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <span>
 #include <variant>
@@ -18,13 +17,6 @@ namespace hcasim {
 namespace {
 
 using platform::observe::files::JsonObject;
-
-/// Becomes null: a rate when no time has passed.
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-
-double rate(std::uint64_t bytes, std::int64_t picoseconds) {
-    return picoseconds <= 0 ? nothing : static_cast<double>(bytes) * 1e12 / static_cast<double>(picoseconds);
-}
 
 /// By the key's name in JSON, which has the unit; times in nanoseconds.
 void append_value(JsonObject& json, const platform::topology::Key& key, const platform::topology::Value& value) {
@@ -74,7 +66,7 @@ void append_json(JsonObject& json, const platform::observe::count::QueueCounts& 
         if (const auto& value = counts.*column.value)
             json.add(column.name, *value);
         else
-            json.add(column.name, nothing);
+            json.add(column.name, json_null);
     }
 }
 
@@ -156,7 +148,7 @@ std::string print_json(const RunFacts& facts) {
             .add("rnr_waits", t.rnr_waits)
             .add("naks", t.naks)
             .add("sim_time_ns", t.sim_time_ps / 1000)
-            .add("rate_bytes_per_second", rate(t.bytes, t.sim_time_ps))
+            .add("rate_bytes_per_second", per_second(t.bytes, t.sim_time_ps))
             .add("wall_seconds", t.wall_seconds)
             .add("bottleneck", t.bottleneck)
             .add("load", t.load)
@@ -179,7 +171,7 @@ std::string print_json(const RunFacts& facts) {
         if (f.until_ps)
             json.add("until_ns", static_cast<double>(*f.until_ps) / 1000);
         else
-            json.add("until_ns", nothing);
+            json.add("until_ns", json_null);
         json.add("lost", f.lost).add("discarded", f.discarded).end();
     }
     json.end().begin_list("pcie_links");
@@ -202,7 +194,7 @@ std::string print_json(const RunFacts& facts) {
             .add("hits", c.hits)
             .add("misses", c.misses)
             .add("hit_rate", c.hits + c.misses == 0
-                                 ? nothing
+                                 ? json_null
                                  : static_cast<double>(c.hits) / static_cast<double>(c.hits + c.misses))
             .end();
     json.end().begin_list("resources");

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <expected>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string_view>
 
 namespace hcasim {

@@ -5,7 +5,6 @@
 #include "traces/tool/capture.h"
 #include "traces/tool/perfetto.h"
 
-#include <array>
 #include <memory>
 
 namespace hcasim {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <string_view>
 #include <utility>
 
 namespace hcasim {

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <expected>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -25,12 +24,8 @@ using model::port::Time;
 /// "A..D, E.hca1" as names, in the order of ranks; a name may be there more than once.
 std::expected<std::vector<std::string>, std::string> names_of(std::string_view text) {
     std::vector<std::string> found;
-    for (const auto word : text | std::views::split(',')) {
-        auto name = std::string_view(word.begin(), word.end());
-        name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-        name = name.substr(0, name.find_last_not_of(' ') + 1);
-        const auto names = platform::topology::split_path(name).size() > 1 ? platform::topology::expand_each(name)
-                                                                           : platform::topology::expand_name(name);
+    for (const auto word : platform::topology::words_of(text)) {
+        const auto names = platform::topology::expand_each(word);
         if (!names)
             return std::unexpected(fmt::format("--ranks: {}", names.error()));
         found.insert(found.end(), names->begin(), names->end());

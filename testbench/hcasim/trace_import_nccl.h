@@ -1,7 +1,6 @@
 // `hcasim trace import --nccl`: what a program has asked NCCL for becomes a list for traffic.replay.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace hcasim {

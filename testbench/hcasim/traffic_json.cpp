@@ -3,19 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 namespace hcasim {
 namespace {
 
 using platform::observe::files::JsonObject;
-
-/// Becomes null: a rate when no time has passed, a latency of no messages.
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-
-double per_second(std::uint64_t count, std::int64_t picoseconds) {
-    return picoseconds <= 0 ? nothing : static_cast<double>(count) * 1e12 / static_cast<double>(picoseconds);
-}
 
 void append_count(JsonObject& json, std::uint64_t messages, std::uint64_t bytes, std::int64_t picoseconds) {
     json.add("messages", messages)
@@ -27,11 +19,11 @@ void append_count(JsonObject& json, std::uint64_t messages, std::uint64_t bytes,
 void append_latency(JsonObject& json, const scenario::Latency& latency) {
     const auto add = [&](std::string_view name, std::int64_t nanoseconds) {
         if (latency.samples == 0)
-            json.add(name, nothing);
+            json.add(name, json_null);
         else
             json.add(name, nanoseconds);
     };
-    json.add("latency_mean_ns", latency.samples == 0 ? nothing : latency.mean_ns);
+    json.add("latency_mean_ns", latency.samples == 0 ? json_null : latency.mean_ns);
     add("latency_min_ns", latency.least_ns);
     add("latency_p50_ns", latency.p50_ns);
     add("latency_p90_ns", latency.p90_ns);
@@ -53,7 +45,7 @@ template <class Row> void append_faults(JsonObject& json, const Row& row) {
     if (row.round_trip_ps)
         json.add("round_trip_ns", *row.round_trip_ps / 1000);
     else
-        json.add("round_trip_ns", nothing);
+        json.add("round_trip_ns", json_null);
     json.add("pauses", row.pauses)
         .add("switch_drops", row.switch_drops)
         .add("credit_waits_ns", row.credit_waits_ps / 1000)
@@ -64,12 +56,16 @@ template <class Row> void append_faults(JsonObject& json, const Row& row) {
 void append_shares(JsonObject& json, const scenario::Interval& part) {
     json.add("flows", part.shares ? part.shares->flows : 0);
     const auto rate = [&](std::uint64_t bytes) { return per_second(bytes, part.end_ps - part.begin_ps); };
-    json.add("fairness", part.shares ? part.shares->fairness : nothing)
-        .add("slowest_flow_bytes_per_second", part.shares ? rate(part.shares->least) : nothing)
-        .add("fastest_flow_bytes_per_second", part.shares ? rate(part.shares->most) : nothing);
+    json.add("fairness", part.shares ? part.shares->fairness : json_null)
+        .add("slowest_flow_bytes_per_second", part.shares ? rate(part.shares->least) : json_null)
+        .add("fastest_flow_bytes_per_second", part.shares ? rate(part.shares->most) : json_null);
 }
 
 } // namespace
+
+double per_second(std::uint64_t count, std::int64_t picoseconds) {
+    return picoseconds <= 0 ? json_null : static_cast<double>(count) * 1e12 / static_cast<double>(picoseconds);
+}
 
 void append_traffic(JsonObject& json, const scenario::Result& result) {
     json.begin_list("traffic");
@@ -81,21 +77,21 @@ void append_traffic(JsonObject& json, const scenario::Result& result) {
         append_latency(json, all.latency);
         json.add("begin_ns", all.begin_ps / 1000)
             .add("elapsed_ns", elapsed / 1000)
-            .add("rate_error", all.rate_error.value_or(nothing))
+            .add("rate_error", all.rate_error.value_or(json_null))
             .add("fairness", all.fairness)
             .add("checked", all.checked);
-        auto lowest = nothing; // NaN: of the intervals there is none
+        auto lowest = json_null; // NaN: of the intervals there is none
         for (const auto& part : result.intervals)
             lowest = std::fmin(lowest, per_second(part.bytes, part.end_ps - part.begin_ps));
         json.add("lowest_rate_bytes_per_second", lowest);
         if (all.settled_ps)
             json.add("settled_ns", *all.settled_ps / 1000);
         else
-            json.add("settled_ns", nothing);
+            json.add("settled_ns", json_null);
         if (all.is_open_loop)
             json.add("offered", all.offered).add("unposted", all.unposted);
         else
-            json.add("offered", nothing).add("unposted", nothing);
+            json.add("offered", json_null).add("unposted", json_null);
         append_faults(json, all);
         json.end();
     }
@@ -107,9 +103,9 @@ void append_traffic(JsonObject& json, const scenario::Result& result) {
             .add("operations_per_second", per_second(one.count, one.elapsed_ps))
             .add("ranks", one.ranks)
             .add("bytes", one.bytes)
-            .add("time_ns", one.time_ns > 0 ? one.time_ns : nothing)
-            .add("algorithm_bytes_per_second", one.algorithm_bandwidth > 0 ? one.algorithm_bandwidth : nothing)
-            .add("bus_bytes_per_second", one.bus_bandwidth > 0 ? one.bus_bandwidth : nothing)
+            .add("time_ns", one.time_ns > 0 ? one.time_ns : json_null)
+            .add("algorithm_bytes_per_second", one.algorithm_bandwidth > 0 ? one.algorithm_bandwidth : json_null)
+            .add("bus_bytes_per_second", one.bus_bandwidth > 0 ? one.bus_bandwidth : json_null)
             .add("repeated", one.repeated);
         append_latency(json, one.latency);
         json.end();
@@ -139,7 +135,7 @@ void append_traffic(JsonObject& json, const scenario::Result& result) {
         json.begin_item()
             .add("name", one.name)
             .add("time_ns", one.time_ps / 1000)
-            .add("share", elapsed > 0 ? static_cast<double>(one.time_ps) / static_cast<double>(elapsed) : nothing)
+            .add("share", elapsed > 0 ? static_cast<double>(one.time_ps) / static_cast<double>(elapsed) : json_null)
             .end();
     json.end();
 }

@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <limits>
-#include <type_traits>
 
 namespace mutants {
 

@@ -3,6 +3,7 @@
 #include "model/tlm/time.h"
 #include "platform/observe/diagnostics/explanations.h"
 #include "platform/observe/fanout.h"
+#include "testbench/harness/cable_address.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/harness/page_service.h"
 #include "testbench/scenario/counting.h"
@@ -190,8 +191,8 @@ sw::Result<void> Show::take_part(unsigned number) {
             return std::unexpected(!hca ? hca.error() : gpu.error());
         const Machine program{
             .name = machine.name,
-            .gid = address_of(static_cast<unsigned>(seat.hca.number),
-                              is_ipv6(platform_.description(), roles_.hcas[number])),
+            .gid = harness::cable_address(static_cast<unsigned>(seat.hca.number),
+                                          is_ipv6(platform_.description(), roles_.hcas[number])),
             .hca = **hca,
             .gpu = **gpu,
             .peer = queues_.end(number),

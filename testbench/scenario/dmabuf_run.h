@@ -2,7 +2,7 @@
 // and counts, step by step, which way the payload took.
 #pragma once
 
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 #include "testbench/scenario/result.h"
 
 #include <expected>

@@ -324,7 +324,7 @@ sw::Result<IoReport> GpuNvme::carry_out(const PayloadSource& payload, IoPlan& pl
     const auto begun = kernel_now();
     flusher.begin(setup.flush, parts_.gpu, parts_.device);
     run_grid(grid);
-    report.flushes = flusher.end();
+    flusher.end();
     report.met = resistance(grid, parts_.device.block());
     report.took = std::chrono::nanoseconds(model::port::to_nanoseconds(kernel_now() - begun));
     for (const auto& tally : plan.tallies) {

@@ -60,7 +60,7 @@ std::string_view name(Verdict verdict);
 struct IoReport {
     Verdict verdict = Verdict::correct;
     std::string explanation; ///< of any verdict but the first, for a person
-    std::uint64_t commands = 0, errors = 0, flushes = 0;
+    std::uint64_t commands = 0, errors = 0;
     std::string sha256; ///< of what was read back; empty when the program did not come to its end
     std::chrono::nanoseconds took{};
     Resistance met{};

@@ -2,9 +2,7 @@
 
 #include "abi/gpu/registers.h"
 #include "model/tlm/time.h"
-#include "sw/base/mmio.h"
-
-#include <utility>
+#include "sw/transport/mmio.h"
 
 namespace scenario {
 
@@ -62,10 +60,9 @@ void Flusher::begin(Flush flush, sw::transport::Transport& gpu, model::gpu::Gpu&
     model::tlm::notify_now(changed_);
 }
 
-std::uint64_t Flusher::end() {
+void Flusher::end() {
     flush_ = Flush::none;
     model::tlm::notify_now(changed_);
-    return count_;
 }
 
 void Flusher::close() {
@@ -75,7 +72,7 @@ void Flusher::close() {
 
 void Flusher::flush_once() {
     const auto poke = [&](std::uint32_t offset, std::uint32_t value) {
-        sw::base::write32<abi::Endian::little>(*gpu_, register_bar, offset, value);
+        sw::transport::write32<abi::Endian::little>(*gpu_, register_bar, offset, value);
     };
     switch (flush_) {
     case Flush::none: return;

@@ -5,7 +5,6 @@
 #include "model/gpu/gpu.h"
 #include "sw/transport/transport.h"
 
-#include <array>
 #include <cstdint>
 #include <random>
 #include <string_view>
@@ -36,8 +35,7 @@ public:
     /// The body of a thread of its own: flushes between begin() and end(), until close().
     void run();
     void begin(Flush flush, sw::transport::Transport& gpu, model::gpu::Gpu& device);
-    /// Returns how often it was done.
-    std::uint64_t end();
+    void end();
     void close();
 
 private:

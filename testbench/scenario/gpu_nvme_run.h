@@ -3,8 +3,8 @@
 #pragma once
 
 #include "sw/gpu/fences.h"
+#include "testbench/scenario/context.h"
 #include "testbench/scenario/gpu_nvme.h"
-#include "testbench/scenario/registry.h"
 
 #include <array>
 #include <cstdint>

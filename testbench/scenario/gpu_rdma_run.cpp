@@ -4,6 +4,7 @@
 #include "model/tlm/time.h"
 #include "platform/topology/description.h"
 #include "platform/topology/platform_module.h"
+#include "testbench/harness/cable_address.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpu_kernel.h"
@@ -11,7 +12,6 @@
 #include "testbench/scenario/gpu_rdma.h"
 #include "testbench/scenario/gpu_rdma_explain.h"
 #include "testbench/scenario/gpu_rdma_fit.h"
-#include "testbench/scenario/gpudirect_drive.h"
 #include "testbench/scenario/programs.h"
 #include "testbench/scenario/roles.h"
 #include "testbench/scenario/runs.h"
@@ -20,7 +20,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <deque>
@@ -104,13 +103,13 @@ private:
                     return std::unexpected(function.error());
                 functions_.push_back(std::move(*function));
             }
-            auto node = GpuRdmaNode::open(
-                {.name = gpu.name,
-                 .gpu = **(functions_.end() - 2),
-                 .hca = *functions_.back(),
-                 .device = gpu.module->as<model::gpu::Gpu>(),
-                 .gid = address_of(static_cast<unsigned>(hca.number), is_ipv6(platform_.description(), part.hca))},
-                layout_, scenario.queue_depth);
+            auto node = GpuRdmaNode::open({.name = gpu.name,
+                                           .gpu = **(functions_.end() - 2),
+                                           .hca = *functions_.back(),
+                                           .device = gpu.module->as<model::gpu::Gpu>(),
+                                           .gid = harness::cable_address(static_cast<unsigned>(hca.number),
+                                                                         is_ipv6(platform_.description(), part.hca))},
+                                          layout_, scenario.queue_depth);
             if (!node)
                 return std::unexpected(node.error());
             nodes_.push_back(std::move(*node));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "testbench/scenario/gpu_nvme.h"
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 
 #include <cstdint>
 #include <expected>

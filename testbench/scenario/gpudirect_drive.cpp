@@ -1,5 +1,6 @@
 #include "testbench/scenario/gpudirect_drive.h"
 
+#include "testbench/harness/cable_address.h"
 #include "testbench/scenario/thread_queues.h"
 
 #include <fmt/format.h>
@@ -31,10 +32,6 @@ Transfer transfer(const StepReport& step) {
 
 } // namespace
 
-sw::mlx::Gid address_of(unsigned number, bool is_ipv6) {
-    return is_ipv6 ? sw::mlx::gid_of(0x2001'0db8'0000'0000, number + 1) : sw::mlx::gid_of_ipv4(0x0a00'0001 + number);
-}
-
 std::string_view direction_of(std::string_view step) {
     constexpr std::array directions{std::pair{"WRITE", "WRITE A -> B"}, std::pair{"READ", "READ  B -> A"},
                                     std::pair{"SEND", "SEND  A -> B"}};
@@ -54,7 +51,7 @@ Result drive_gpudirect(const std::array<Cards, 2>& machines, GpuDirectOptions op
     std::mutex first;
     const auto program = [&](unsigned i) {
         const Machine machine{.name = machines[i].name,
-                              .gid = address_of(i, is_ipv6),
+                              .gid = harness::cable_address(i, is_ipv6),
                               .hca = machines[i].hca,
                               .gpu = machines[i].gpu,
                               .peer = queues.end(i)};

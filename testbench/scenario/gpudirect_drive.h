@@ -3,14 +3,11 @@
 // cards is theirs.
 #pragma once
 
-#include "sw/mlx/port/address.h"
 #include "sw/transport/transport.h"
 #include "testbench/scenario/gpudirect.h"
 #include "testbench/scenario/result.h"
 
 #include <array>
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,9 +19,6 @@ struct Cards {
     sw::transport::Transport& hca;
     sw::transport::Transport& gpu;
 };
-
-/// Host `number`'s address on a RoCE cable: 10.0.0.1 and .2, or 2001:db8::1 and ::2.
-sw::mlx::Gid address_of(unsigned number, bool is_ipv6);
 
 /// Moves the payload from the first machine's VRAM to the second's, back, and there again. What goes wrong is in the
 /// result. `options.progress` is called by the thread that calls this.

@@ -1,6 +1,7 @@
 #include "testbench/scenario/gpudirect_run.h"
 
 #include "model/tlm/time.h"
+#include "testbench/harness/cable_address.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/busiest.h"
 #include "testbench/scenario/counting.h"
@@ -81,7 +82,7 @@ sw::Result<void> take_part(const Program& program, const GpuDirectOptions& optio
     if (!hca || !gpu)
         return std::unexpected(!hca ? hca.error() : gpu.error());
     const Machine host{.name = program.seat.machine.name,
-                       .gid = address_of(static_cast<unsigned>(program.seat.hca.number), program.is_ipv6),
+                       .gid = harness::cable_address(static_cast<unsigned>(program.seat.hca.number), program.is_ipv6),
                        .hca = **hca,
                        .gpu = **gpu,
                        .peer = program.peer,

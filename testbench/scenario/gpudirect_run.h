@@ -2,7 +2,7 @@
 // hosts, and reads the counters afterwards.
 #pragma once
 
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 #include "testbench/scenario/result.h"
 
 #include <expected>

@@ -1,7 +1,7 @@
 // The scenario kv on a platform.
 #pragma once
 
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 
 #include <expected>
 #include <string>

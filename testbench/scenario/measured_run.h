@@ -5,7 +5,7 @@
 #include "testbench/load/ledger.h"
 #include "testbench/load/plan.h"
 #include "testbench/load/stage.h"
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 
 #include <expected>
 #include <functional>

@@ -94,12 +94,8 @@ Error refuse(const Config& config, std::string_view path, std::string_view why) 
 
 std::expected<std::vector<std::size_t>, std::string> hcas_of(const Description& described, std::string_view text) {
     std::vector<std::size_t> found;
-    for (const auto word : text | std::views::split(',')) {
-        auto name = std::string_view(word.begin(), word.end());
-        name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-        name = name.substr(0, name.find_last_not_of(' ') + 1);
-        const auto names = platform::topology::split_path(name).size() > 1 ? platform::topology::expand_each(name)
-                                                                           : platform::topology::expand_name(name);
+    for (const auto word : platform::topology::words_of(text)) {
+        const auto names = platform::topology::expand_each(word);
         if (!names)
             return Error(names.error());
         for (const auto& one : *names) {

@@ -1,6 +1,6 @@
 #include "testbench/scenario/race_gpu.h"
 
-#include "sw/base/mmio.h"
+#include "sw/transport/mmio.h"
 #include "testbench/harness/must.h"
 
 #include <fmt/format.h>
@@ -61,8 +61,8 @@ void GpuSide::plant(const Plant* plant) {
 std::optional<std::uint64_t> GpuSide::faulting_page() {
     using abi::gpu::Register;
     const auto read = [&](Register which) {
-        return std::uint64_t{sw::base::read32<abi::Endian::little>(*function_, model::gpu::Gpu::register_bar,
-                                                                   static_cast<std::uint32_t>(which))};
+        return std::uint64_t{sw::transport::read32<abi::Endian::little>(*function_, model::gpu::Gpu::register_bar,
+                                                                        static_cast<std::uint32_t>(which))};
     };
     if (read(Register::fault_status) == 0)
         return std::nullopt;

@@ -1,8 +1,8 @@
 #include "testbench/scenario/race_gpu_bar_run.h"
 
 #include "model/tlm/time.h"
-#include "sw/base/mmio.h"
-#include "sw/base/poll.h"
+#include "sw/transport/mmio.h"
+#include "sw/transport/poll.h"
 #include "testbench/harness/must.h"
 #include "testbench/scenario/gpu_kernel.h"
 
@@ -194,7 +194,7 @@ bool GpuBarRace::has_completed(Ringer& ringer, std::size_t count) {
         are_ok = are_ok && std::ranges::all_of(std::span(found).first(some), &sw::nvme::Completion::is_ok);
         return (done += some) >= count;
     };
-    return sw::base::poll_until(*drive_, 20ms, is_over) && are_ok && done == count;
+    return sw::transport::poll_until(*drive_, 20ms, is_over) && are_ok && done == count;
 }
 
 /// What the drive has of each command is what was rung for, and of a reset one no more than that.
@@ -215,7 +215,7 @@ void GpuBarRace::check_blocks(bool is_complete) {
 /// A reset one is disabled and knows no queue (NVMe base 2.0 "Function Level Reset"). One whose memory space was off
 /// for a while has not noticed: it has carried out what was rung for, and the rest when its driver rings.
 void GpuBarRace::check_drive() {
-    const sw::base::Registers<abi::nvme::Registers> registers(*drive_, 0, 0);
+    const sw::transport::Registers<abi::nvme::Registers> registers(*drive_, 0, 0);
     if (is_reset()) {
         if (registers.get<"rdy">() || registers.get<"cc">() != 0)
             violate("the drive is not as a reset leaves it");
@@ -236,7 +236,7 @@ void GpuBarRace::check_drive() {
     for (auto& ringer : ringers_) {
         if (ringer.rung == commands_)
             continue;
-        sw::base::write32<abi::Endian::little>(*drive_, 0, ringer.doorbell, ringer.tails.back());
+        sw::transport::write32<abi::Endian::little>(*drive_, 0, ringer.doorbell, ringer.tails.back());
         if (!has_completed(ringer, commands_ - ringer.rung))
             violate(fmt::format("SQ {} does not go on when its driver rings", ringer.queue->number()));
     }

@@ -2,7 +2,7 @@
 
 #include "abi/gpu/sdma.h"
 #include "model/tlm/time.h"
-#include "sw/base/mmio.h"
+#include "sw/transport/mmio.h"
 #include "testbench/harness/must.h"
 #include "testbench/scenario/gpu_kernel.h"
 
@@ -128,12 +128,12 @@ void GpuPagesRace::run_waves() {
 }
 
 std::uint32_t GpuPagesRace::read(std::uint32_t offset) {
-    return sw::base::read32<abi::Endian::little>(side_.function(), model::gpu::Gpu::register_bar, offset);
+    return sw::transport::read32<abi::Endian::little>(side_.function(), model::gpu::Gpu::register_bar, offset);
 }
 void GpuPagesRace::set(QueueRegister which, std::uint64_t value) {
-    sw::base::write32<abi::Endian::little>(side_.function(), model::gpu::Gpu::register_bar,
-                                           sdma::queue_register(engine, queue, which),
-                                           static_cast<std::uint32_t>(value));
+    sw::transport::write32<abi::Endian::little>(side_.function(), model::gpu::Gpu::register_bar,
+                                                sdma::queue_register(engine, queue, which),
+                                                static_cast<std::uint32_t>(value));
 }
 
 /// With one packet: the transfer, by addresses of the address space.

@@ -1,6 +1,6 @@
 #include "testbench/scenario/race_memory.h"
 
-#include "sw/base/poll.h"
+#include "sw/transport/poll.h"
 
 #include <algorithm>
 #include <chrono>
@@ -69,7 +69,8 @@ void Memory::release() {
 
 void Memory::migrate() {
     const auto moving = must(owner_.gpu->migrate(*buffer_, sw::gpu::Placement::system));
-    if (!sw::base::poll_until(*owner_.gpu_function, std::chrono::seconds{1}, [&] { return moving->is_signaled(); }))
+    if (!sw::transport::poll_until(*owner_.gpu_function, std::chrono::seconds{1},
+                                   [&] { return moving->is_signaled(); }))
         throw std::runtime_error("the move does not end");
 }
 

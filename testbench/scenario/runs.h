@@ -5,8 +5,8 @@
 #include "platform/topology/description.h"
 #include "platform/topology/platform_module.h"
 #include "sw/base/result.h"
+#include "testbench/scenario/context.h"
 #include "testbench/scenario/out_of_band.h"
-#include "testbench/scenario/registry.h"
 
 #include <array>
 #include <cstddef>

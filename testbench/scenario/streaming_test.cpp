@@ -1,6 +1,7 @@
 // A payload that goes piece by piece: what is said about it is said of the whole, and a piece whose bytes did not come
 // is seen, whatever lay in memory before.
 #include "platform/topology/platform_module.h"
+#include "testbench/harness/cable_address.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/scenario/gpudirect.h"
 #include "testbench/scenario/gpudirect_drive.h"
@@ -55,7 +56,7 @@ struct Streaming {
         const auto functions = harness::HostFunctions::open(*seat.machine.host);
         const auto hca = (*functions)->function(seat.hca.bdf()), gpu = (*functions)->function(seat.gpu.bdf());
         const Machine host{.name = seat.machine.name,
-                           .gid = address_of(i, false),
+                           .gid = harness::cable_address(i, false),
                            .hca = **hca,
                            .gpu = **gpu,
                            .peer = queues.end(i),

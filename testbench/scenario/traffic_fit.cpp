@@ -11,7 +11,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // The scenario `traffic` on a platform: messages between its HCAs as [traffic] has them.
 #pragma once
 
-#include "testbench/scenario/registry.h"
+#include "testbench/scenario/context.h"
 
 #include <expected>
 #include <string>

@@ -12,7 +12,6 @@
 #include <infiniband/mlx5dv.h>
 
 #include <cstring>
-#include <type_traits>
 
 using namespace abi;
 using namespace abi::prm;

@@ -6,7 +6,6 @@
 #include "testbench/load/plan.h"
 #include "testbench/workload/schedule.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -122,16 +121,15 @@ void KvClient::post(std::size_t link, sw::verbs::SendRequest& request, const KvL
 }
 
 std::size_t KvClient::poll_sent() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = device_.poll(*core_.sent, completions);
+    const auto completions = device_.poll(core_, *core_.sent);
     const auto now = kernel_now();
     done_.clear();
-    for (const auto& completion : std::span(completions).first(found)) {
+    for (const auto& completion : completions) {
         auto& link = *links_[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request to {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
-            return found;
+            return completions.size();
         }
         const auto posted = link.under_way.front();
         link.under_way.pop_front();
@@ -141,13 +139,12 @@ std::size_t KvClient::poll_sent() {
     }
     if (!done_.empty())
         shared_.ledger.add(done_);
-    return found;
+    return completions.size();
 }
 
 std::size_t KvClient::poll_received() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = device_.poll(*core_.received, completions);
-    for (const auto& completion : std::span(completions).first(found)) {
+    const auto completions = device_.poll(core_, *core_.received);
+    for (const auto& completion : completions) {
         auto& link = *links_[completion.wr_id];
         const auto slot = completion.immediate;
         if (completion.status != sw::verbs::CompletionStatus::success || slot >= link.depth ||
@@ -156,7 +153,7 @@ std::size_t KvClient::poll_received() {
                 "{}: a receive from {} has ended with: {}", device_.planned().name, link.other->device->planned().name,
                 completion.status != sw::verbs::CompletionStatus::success ? name(completion.status)
                                                                           : "an answer that nobody has asked for"));
-            return found;
+            return completions.size();
         }
         const auto received = link.next_received();
         const bool is_written = completion.operation == sw::verbs::CompletionOperation::receive_write_imm;
@@ -168,7 +165,7 @@ std::size_t KvClient::poll_received() {
             take_acknowledgement(completion.wr_id, slot, bytes);
         link.give_receive(completion.wr_id);
     }
-    return found;
+    return completions.size();
 }
 
 /// A value that was changed while it was read is read again.

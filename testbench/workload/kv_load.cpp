@@ -5,7 +5,6 @@
 #include "testbench/workload/kv_server.h"
 
 #include <algorithm>
-#include <span>
 
 namespace workload {
 

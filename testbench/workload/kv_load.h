@@ -7,7 +7,6 @@
 #include "testbench/load/stage.h"
 #include "testbench/workload/kv_link.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

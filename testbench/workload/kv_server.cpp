@@ -9,7 +9,6 @@
 #include <systemc>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -50,16 +49,15 @@ void KvServer::run() {
 }
 
 std::size_t KvServer::poll_sent() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = device_.poll(*core_.sent, completions);
+    const auto completions = device_.poll(core_, *core_.sent);
     const auto now = kernel_now();
     done_.clear();
-    for (const auto& completion : std::span(completions).first(found)) {
+    for (const auto& completion : completions) {
         auto& link = *links_[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: an answer to {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
-            return found;
+            return completions.size();
         }
         const auto posted = link.under_way.front();
         link.under_way.pop_front();
@@ -67,22 +65,21 @@ std::size_t KvServer::poll_sent() {
     }
     if (!done_.empty())
         shared_.ledger.add(done_);
-    return found;
+    return completions.size();
 }
 
 std::size_t KvServer::poll_received() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = device_.poll(*core_.received, completions);
-    for (const auto& completion : std::span(completions).first(found)) {
+    const auto completions = device_.poll(core_, *core_.received);
+    for (const auto& completion : completions) {
         auto& link = *links_[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request from {} has ended with: {}", device_.planned().name,
                                      link.other->device->planned().name, name(completion.status)));
-            return found;
+            return completions.size();
         }
         asked_.emplace_back(completion.wr_id, link.next_received());
     }
-    return found;
+    return completions.size();
 }
 
 bool KvServer::answer_next() {

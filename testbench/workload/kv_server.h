@@ -5,7 +5,6 @@
 #include "testbench/workload/kv_link.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <utility>
 #include <vector>

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <span>
@@ -264,16 +263,15 @@ bool Participant::give_credits(Link& link, std::uint32_t number) {
 }
 
 std::size_t Participant::poll_sent() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = device_.poll(*core_.sent, completions);
+    const auto completions = device_.poll(core_, *core_.sent);
     const auto now = kernel_now();
     done_.clear();
-    for (const auto& completion : std::span(completions).first(found)) {
+    for (const auto& completion : completions) {
         auto& link = *links_[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a request to {} has ended with: {}", device_.planned().name,
                                      plan_.load.nodes[link.peer].name, name(completion.status)));
-            return found;
+            return completions.size();
         }
         const auto posted = link.under_way.front();
         link.under_way.pop_front();
@@ -286,18 +284,17 @@ std::size_t Participant::poll_sent() {
     }
     if (!done_.empty())
         shared_.ledger.add(done_);
-    return found;
+    return completions.size();
 }
 
 std::size_t Participant::poll_received() {
-    std::array<sw::verbs::Completion, 32> completions;
-    const auto found = device_.poll(*core_.received, completions);
-    for (const auto& completion : std::span(completions).first(found)) {
+    const auto completions = device_.poll(core_, *core_.received);
+    for (const auto& completion : completions) {
         auto& link = *links_[completion.wr_id];
         if (completion.status != sw::verbs::CompletionStatus::success) {
             shared_.fail(fmt::format("{}: a receive from {} has ended with: {}", device_.planned().name,
                                      plan_.load.nodes[link.peer].name, name(completion.status)));
-            return found;
+            return completions.size();
         }
         must(link.qp->post_receive({.wr_id = completion.wr_id}));
         if ((completion.immediate & is_credit) != 0) {
@@ -308,11 +305,11 @@ std::size_t Participant::poll_received() {
         if (completion.immediate != expected) {
             shared_.fail(fmt::format("{}: message {} from {} has come instead of {}", device_.planned().name,
                                      completion.immediate, plan_.load.nodes[link.peer].name, expected));
-            return found;
+            return completions.size();
         }
         link.arrived.push_back(completion.byte_count);
     }
-    return found;
+    return completions.size();
 }
 
 void Participant::verify(std::uint64_t operation) {

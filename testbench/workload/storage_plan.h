@@ -7,7 +7,6 @@
 #include "testbench/workload/drive_part.h"
 #include "testbench/workload/drive_plan.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 

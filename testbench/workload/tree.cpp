@@ -1,7 +1,5 @@
 #include "testbench/workload/schedule.h"
 
-#include <algorithm>
-
 namespace workload {
 
 namespace {

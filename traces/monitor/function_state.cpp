@@ -13,8 +13,7 @@ using Done = CommandWatch::Done;
 
 namespace {
 
-/// `log_rq_stride` counts from here.
-constexpr std::uint32_t least_receive_stride = 16;
+constexpr std::uint32_t least_receive_stride = 1 << log_least_rq_stride;
 
 /// A command's bytes as this layout; nothing where it is shorter than that.
 template <class L> std::optional<ConstView<L>> as(std::span<const std::byte> bytes) {

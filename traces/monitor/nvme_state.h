@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <vector>
 
 namespace traces::monitor {
 

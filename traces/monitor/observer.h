@@ -8,7 +8,6 @@
 #include <array>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>

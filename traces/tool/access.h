@@ -8,7 +8,6 @@
 #include <deque>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <unordered_map>
 
 namespace traces::tool {

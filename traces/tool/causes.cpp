@@ -1,12 +1,11 @@
 #include "traces/tool/causes.h"
 
 #include "abi/prm/cqe.h"
+#include "abi/types.h"
 #include "abi/wire/opcode.h"
 #include "traces/codec/digest.h"
 #include "traces/codec/layouts.h"
 #include "traces/codec/signal.h"
-
-#include <algorithm>
 
 namespace traces::tool {
 
@@ -148,7 +147,7 @@ std::uint32_t Causes::request_of(const Record& response, const Item& item, const
         if (const auto request = sent_.get(key))
             return request;
         // A READ is answered by many packets, and its request has the PSN of the first.
-        const auto before = packet_key(response.interface, *peer, (item.number - 1) & 0xff'ffff);
+        const auto before = packet_key(response.interface, *peer, (item.number - 1) & abi::Psn::mask);
         if (const auto request = sent_.get(before)) {
             sent_.put(key, request);
             return request;

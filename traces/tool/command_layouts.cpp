@@ -21,7 +21,6 @@
 #include "abi/prm/xrc_srq.h"
 
 #include <string>
-#include <tuple>
 #include <unordered_map>
 
 namespace traces::tool {

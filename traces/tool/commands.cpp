@@ -50,7 +50,7 @@ std::optional<std::uint64_t> Command::output(std::string_view row) const {
 }
 
 std::optional<Commands::Seen> Commands::read(std::uint64_t address, std::span<const std::byte> bytes,
-                                             std::uint64_t record, std::int64_t time_ps) {
+                                             std::int64_t time_ps) {
     if (address_ != 0 && address >= address_ && address < address_ + slots * Entry::size &&
         bytes.size() >= Entry::size && (address - address_) % Entry::size == 0) {
         const auto number = static_cast<unsigned>((address - address_) / Entry::size);
@@ -60,7 +60,6 @@ std::optional<Commands::Seen> Commands::read(std::uint64_t address, std::span<co
         slot.is_used = true;
         const auto input = bytes.subspan(Entry::field<"input">::offset, inline_bytes);
         slot.command = {.slot = number,
-                        .entry_record = record,
                         .began_ps = time_ps,
                         .in = {input.begin(), input.end()},
                         .out = std::vector<std::byte>(inline_bytes),

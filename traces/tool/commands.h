@@ -27,7 +27,6 @@ std::optional<std::uint64_t> find_row(const abi::LayoutInfo& layout, std::span<c
 
 struct Command {
     unsigned slot = 0;
-    std::uint64_t entry_record = 0; ///< where its entry was read
     std::int64_t began_ps = 0;
     std::vector<std::byte> in, out; ///< with the first 16 bytes
     std::size_t in_length = 0, out_length = 0;
@@ -53,8 +52,7 @@ public:
     void set_queue_high(std::uint32_t value) { address_ = (address_ & 0xffff'ffff) | std::uint64_t{value} << 32; }
     void set_queue_low(std::uint32_t value) { address_ = (address_ & ~std::uint64_t{0xffff'ffff}) | (value & ~0xfffu); }
     /// What the device has read (an answer) or written at `address`; nothing: no part of a command.
-    std::optional<Seen> read(std::uint64_t address, std::span<const std::byte> bytes, std::uint64_t record,
-                             std::int64_t time_ps);
+    std::optional<Seen> read(std::uint64_t address, std::span<const std::byte> bytes, std::int64_t time_ps);
     std::optional<Seen> written(std::uint64_t address, std::span<const std::byte> bytes);
     void reset() { slots_ = {}; }
 

@@ -239,7 +239,7 @@ void Decoder::doorbell(std::uint32_t offset, std::span<const std::byte, 8> value
 
 void Decoder::device_reads(Function& function, const Record& record) {
     const auto& access = *seen_.access;
-    if (const auto part = function.commands.read(access.address, access.bytes, record.number, record.time_ps)) {
+    if (const auto part = function.commands.read(access.address, access.bytes, record.time_ps)) {
         seen_.command = part->command;
         const bool is_entry = part->part == Commands::Part::entry;
         seen_.items.push_back(

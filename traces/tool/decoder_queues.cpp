@@ -114,12 +114,11 @@ void Decoder::created(Function& function, const Command& command, std::uint32_t 
         record(AreaKind::cq_record, item.cqn, cqc.get<"dbr_addr">(), cqc.get<"dbr_umem_valid">() != 0,
                cqc.get<"dbr_umem_id">());
     } else if (opcode == Opcode::create_qp && in.size() >= CreateQpIn::size) {
-        constexpr unsigned log_least_stride = 4; // log_rq_stride counts from 16 bytes
         const abi::ConstView<CreateQpIn> view(in);
         const auto qpc = view.sub<"qpc">();
         const auto pages = umem_or(view.get<"wq_umem_valid">() != 0, view.get<"wq_umem_id">(),
                                    view.get<"wq_umem_offset">(), [&] { return ring_of(qpc, in, CreateQpIn::size); });
-        const auto log_stride = qpc.get<"log_rq_stride">() + log_least_stride;
+        const auto log_stride = qpc.get<"log_rq_stride">() + log_least_rq_stride;
         const auto receive = qpc.get<"rq_type">() == ReceiveQueueType::regular
                                  ? std::uint64_t{1} << (qpc.get<"log_rq_size">() + log_stride)
                                  : 0;

@@ -1,5 +1,6 @@
 #include "traces/tool/flows.h"
 
+#include "abi/types.h"
 #include "abi/wire/opcode.h"
 
 #include <algorithm>
@@ -87,11 +88,10 @@ Flow Flows::answered(const Record& record, const Item& item, const Decoder& deco
 
 /// A READ is answered by many packets, and its request has the PSN of the first.
 Flow Flows::by_psn(Recent& requests, std::uint32_t interface, std::uint32_t qpn, const Item& answer) {
-    constexpr std::uint32_t mask = 0xff'ffff;
     const auto key = packet_key(interface, qpn, answer.number);
     const auto& operation = abi::wire::operations[answer.opcode & 0x1f];
     if (operation.kind == abi::wire::OperationTraits::Kind::read_response && !operation.is_first)
-        if (const auto before = requests.get(packet_key(interface, qpn, (answer.number - 1) & mask)))
+        if (const auto before = requests.get(packet_key(interface, qpn, (answer.number - 1) & abi::Psn::mask)))
             requests.put(key, before);
     return requests.get(key);
 }

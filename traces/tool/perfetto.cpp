@@ -1,6 +1,7 @@
 #include "traces/tool/perfetto.h"
 
 #include "abi/prm/cqe.h"
+#include "abi/prm/doorbell.h"
 #include "abi/prm/eqe.h"
 #include "abi/prm/opcodes.h"
 #include "abi/prm/wqe.h"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 
 namespace traces::tool {
 
@@ -24,8 +24,8 @@ using namespace abi::prm;
 
 namespace {
 
-constexpr std::uint32_t counter_mask = 0xff'ffff; ///< consumer indices have 24 bits
-constexpr std::uint32_t most_entries = 1 << 22;   ///< of a queue; more were never there
+constexpr auto counter_mask = abi::prm::queue_index_mask;
+constexpr std::uint32_t most_entries = 1 << 22; ///< of a queue; more were never there
 
 std::string name_or(std::string_view name, unsigned number) {
     return name.empty() ? fmt::format("{:#x}", number) : std::string(name);

@@ -4,7 +4,6 @@
 #include "traces/tool/devices.h"
 #include "traces/tool/perfetto_file.h"
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>

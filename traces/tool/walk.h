@@ -6,7 +6,6 @@
 #include "traces/tool/decoder.h"
 #include "traces/tool/output.h"
 
-#include <concepts>
 #include <optional>
 #include <string>
 

@@ -8,7 +8,6 @@
 #include "model/time/line.h"
 #include "model/time/window.h"
 
-#include <functional>
 #include <optional>
 
 namespace model::gpu::memory {

@@ -1,8 +1,6 @@
 #include "model/gpu/sdma/engine.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cstring>
 
 namespace model::gpu::sdma {
 

@@ -42,7 +42,7 @@ bool Identity::has_link_address(const port::Packet& packet) const {
     if (!is_ethernet) {
         // IBA 4.1.3, 7.3: the permissive LID means "this end of the cable" and is for subnet management alone.
         if (path.destination_lid == abi::wire::permissive_lid)
-            return packet.rdma().destination == abi::Qpn{0};
+            return packet.rdma().destination == abi::wire::subnet_management;
         if (path.destination_lid >= abi::wire::first_multicast_lid)
             return is_to_group;
         return covers(lid, lmc, path.destination_lid);

@@ -1,5 +1,6 @@
 #include "model/hca/completion/cqe_writer.h"
 
+#include "abi/prm/doorbell.h"
 #include "model/hca/doorbell/doorbell_record.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ using queue::CompletionState;
 
 namespace {
 
-constexpr std::uint32_t index_mask = 0xffffff;
+constexpr auto index_mask = abi::prm::queue_index_mask;
 
 /// The entry that a 24-bit index means: the one nearest to `producer`.
 std::uint64_t extend(std::uint32_t index, std::uint64_t producer) {

@@ -1,5 +1,7 @@
 #include "model/hca/completion/work_completions.h"
 
+#include "abi/prm/qp.h"
+
 #include <algorithm>
 
 namespace model::hca::completion {
@@ -11,7 +13,7 @@ namespace {
 /// The value of srqn_uidx in a requester's CQE (CQE version 1): the user index; for a queue pair without one the number
 /// of its shared receive queue, or 0.
 std::uint32_t send_user_index(const QueuePair& qp) {
-    if (qp.attributes.user_index != 0xffffff)
+    if (qp.attributes.user_index != abi::prm::no_user_index)
         return qp.attributes.user_index;
     return qp.srq != nullptr ? qp.srq->number : 0;
 }
@@ -19,7 +21,8 @@ std::uint32_t send_user_index(const QueuePair& qp) {
 /// The same in a responder's CQE. With a shared receive queue of an XRC domain it is that queue's user index.
 std::uint32_t receive_user_index(const QueuePair& qp) {
     if (qp.srq != nullptr && qp.srq->attributes.is_xrc)
-        return qp.srq->attributes.user_index != 0xffffff ? qp.srq->attributes.user_index : qp.srq->number;
+        return qp.srq->attributes.user_index != abi::prm::no_user_index ? qp.srq->attributes.user_index
+                                                                        : qp.srq->number;
     return send_user_index(qp);
 }
 

@@ -1,7 +1,6 @@
 #include "model/hca/doorbell/bursts.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace model::hca::doorbell {
 

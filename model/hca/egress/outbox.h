@@ -3,6 +3,7 @@
 // `send`.
 #pragma once
 
+#include "abi/wire/ip.h"
 #include "model/hca/address/identity.h"
 #include "model/hca/pipe.h"
 #include "model/hca/queue/queue_pair.h"
@@ -17,7 +18,7 @@ class Outbox {
 public:
     Outbox(const HcaConfig& config, const address::Identity& identity, const Report& report)
         : pipe_("transmit pipeline", config), identity_(identity), report_(report),
-          ecn_(config.controls_congestion_by(congestion::Algorithm::dcqcn) ? can_be_marked : 0) {}
+          ecn_(config.controls_congestion_by(congestion::Algorithm::dcqcn) ? abi::wire::ecn_can_be_marked : 0) {}
 
     /// When the pipeline can work on a packet whose work arrives at `at`.
     port::Time enter_pipe(port::Time at) { return pipe_.enter(at); }
@@ -28,7 +29,8 @@ public:
     port::Packet& begin(const queue::QueuePair& qp, port::Wire& wire, abi::Psn psn) const {
         auto& packet = wire.next();
         packet.path = qp.path;
-        if ((packet.path.traffic_class & ecn) == 0) // else software has chosen, and both bits say that it is marked
+        // Where they are not 0, software has chosen, or a switch has marked the packet.
+        if ((packet.path.traffic_class & abi::wire::ecn_mask) == 0)
             packet.path.traffic_class |= ecn_;
         auto& head = packet.rdma();
         head.pkey = identity_.pkey(qp.attributes.path.pkey_index);
@@ -61,7 +63,6 @@ public:
 
 private:
     Pipe pipe_;
-    static constexpr std::uint8_t can_be_marked = 2, ecn = 3; ///< ECT(0), and where it stands (RFC 3168)
 
     const address::Identity& identity_;
     Report report_;

@@ -6,8 +6,6 @@
 #include "model/hca/queue/queue_pair.h"
 #include "model/port/wire.h"
 
-#include <cstddef>
-
 namespace model::hca::egress {
 
 class Outlets {

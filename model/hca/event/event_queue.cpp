@@ -1,11 +1,13 @@
 #include "model/hca/event/event_queue.h"
 
+#include "abi/prm/doorbell.h"
+
 #include <algorithm>
 
 namespace model::hca::event {
 
 namespace {
-constexpr std::uint32_t index_mask = 0xffffff; ///< of producer and consumer index, which are compared modulo 2^24
+constexpr auto index_mask = abi::prm::queue_index_mask;
 } // namespace
 
 EventQueue& EventQueues::create(abi::Eqn eqn, Attributes attributes) {

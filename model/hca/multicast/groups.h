@@ -2,6 +2,7 @@
 // group's GID. Looked up once a multicast packet; membership of switches and of the fabric is not known here.
 #pragma once
 
+#include "abi/wire/infiniband.h"
 #include "model/hca/queue/queue_pair.h"
 #include "model/port/packet.h"
 
@@ -53,7 +54,6 @@ private:
     std::map<port::Gid, std::vector<queue::QueuePair*>> groups_;
 };
 
-/// The queue pair number that every multicast packet is addressed to (IBA 10.5.1).
-inline constexpr abi::Qpn multicast_qpn{0xffffff};
+using abi::wire::multicast_qpn;
 
 } // namespace model::hca::multicast

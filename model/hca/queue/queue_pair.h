@@ -17,7 +17,6 @@
 #include "model/hca/queue/shared_receive_queue.h"
 #include "model/port/packet.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +42,7 @@ struct QueuePairAttributes {
     ReceiveKind receive = ReceiveKind::ordinary;
     std::uint32_t counter_set = 0;
     std::uint32_t uar_page = 0;
-    std::uint32_t user_index = 0xffffff; ///< CQE version 1
+    std::uint32_t user_index = abi::prm::no_user_index; ///< CQE version 1
     abi::Qpn remote_qpn{};
     std::uint32_t q_key = 0;        ///< datagrams
     bool fast_registration = false; ///< its UMRs may change any kind of key (fre)
@@ -126,6 +125,18 @@ struct QueuePair : Linked<QueuePair, Ready>, Linked<QueuePair, Taker>, Linked<Qu
         return state == QpState::rtr || state == QpState::rts || state == QpState::sqd || state == QpState::sqer;
     }
 };
+
+/// Asks the processor for what nearly every packet or doorbell needs of a queue pair and of one of its sides, all at
+/// once. With thousands of queue pairs it is in none of its caches, and is else waited for line after line.
+template <class Side> void bring_in(const QueuePair& qp, const Side& side) {
+    constexpr std::size_t line = 64;
+    const auto ask = [](const void* from, const void* to) {
+        for (const auto* at = static_cast<const std::byte*>(from); at < to; at += line)
+            __builtin_prefetch(at);
+    };
+    ask(&qp.number, &qp.attributes.context);
+    ask(&side, &side + 1);
+}
 
 /// Number of the event that began what the queue pair waits for a turn with: a doorbell, or the request that is owed an
 /// answer.

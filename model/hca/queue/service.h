@@ -3,6 +3,7 @@
 
 #include "abi/prm/qp.h"
 #include "abi/types.h"
+#include "abi/wire/infiniband.h"
 #include "abi/wire/opcode.h"
 
 #include <optional>
@@ -24,8 +25,10 @@ constexpr Service service_of(abi::prm::QpType type) {
     switch (type) {
     case QpType::uc: return {.on_wire = abi::wire::Service::uc};
     case QpType::ud: return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .waits_to_send = true};
-    case QpType::qp0: return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::Qpn{0}};
-    case QpType::qp1: return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::Qpn{1}};
+    case QpType::qp0:
+        return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::wire::subnet_management};
+    case QpType::qp1:
+        return {.on_wire = abi::wire::Service::ud, .is_datagram = true, .special = abi::wire::general_services};
     case QpType::reg_umr: return {.is_local = true};
     case QpType::xrc:
         return {

@@ -2,6 +2,7 @@
 // Gives the next WQE and notices when few are left. It writes no completions and no events: the responder does.
 #pragma once
 
+#include "abi/prm/qp.h"
 #include "abi/prm/rmp.h"
 #include "abi/types.h"
 #include "model/hca/queue/completion_queue.h"
@@ -36,7 +37,7 @@ struct SharedReceiveQueueAttributes {
     bool is_xrc = false;
     std::uint32_t xrcd = 0;
     abi::Cqn cqn{}; ///< completions of the whole queue go there
-    std::uint32_t user_index = 0xffffff;
+    std::uint32_t user_index = abi::prm::no_user_index;
     std::array<std::byte, abi::prm::Rmpc::size> context{}; ///< as software wrote it, for QUERY_RMP and QUERY_XRC_SRQ
 };
 

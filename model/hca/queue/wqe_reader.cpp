@@ -5,7 +5,6 @@
 #include "abi/prm/wqe.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace model::hca::queue {
 

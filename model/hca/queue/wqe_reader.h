@@ -9,7 +9,6 @@
 #include "model/port/dma.h"
 
 #include <bit>
-#include <span>
 
 namespace model::hca::queue {
 

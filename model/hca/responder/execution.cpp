@@ -2,8 +2,6 @@
 
 #include "model/hca/responder/duplicates.h"
 
-#include <optional>
-
 namespace model::hca::responder {
 
 using abi::wire::NakCode;

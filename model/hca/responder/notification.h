@@ -2,6 +2,7 @@
 // answers a packet that a switch has marked with a CNP, no more often than configured.
 #pragma once
 
+#include "abi/wire/ip.h"
 #include "model/hca/config.h"
 #include "model/hca/egress/outbox.h"
 #include "model/hca/egress/outlets.h"
@@ -18,12 +19,12 @@ public:
 
     /// A packet of this connection came in at `at`.
     void notice(queue::QueuePair& qp, const port::Packet& packet, port::Time at) {
-        if (is_on_ && (packet.path.traffic_class & ecn) == marked && !packet.payload.is_empty()) [[unlikely]]
+        const bool is_marked = (packet.path.traffic_class & abi::wire::ecn_mask) == abi::wire::ecn_is_marked;
+        if (is_on_ && is_marked && !packet.payload.is_empty()) [[unlikely]]
             answer(qp, at);
     }
 
 private:
-    static constexpr std::uint8_t ecn = 3, marked = 3; ///< RFC 3168
     void answer(queue::QueuePair& qp, port::Time at);
 
     bool is_on_;

@@ -31,7 +31,6 @@ void ManagementPort::receive(port::Packet& packet, port::Time at) {
         agent_->apply_link_change(at);
         return lost("no room for the answer of an agent");
     }
-    ++report_.counters.management_answered;
     auto& out = way.next();
     out = packet;
     out.image.clear();

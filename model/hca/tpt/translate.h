@@ -2,6 +2,7 @@
 // broken. Receives key, range, access and protection domain; gives segments. Reads the table; moves no data.
 #pragma once
 
+#include "abi/prm/mkey.h"
 #include "abi/types.h"
 #include "model/hca/config.h"
 #include "model/hca/counters.h"
@@ -64,7 +65,7 @@ struct Request {
     std::uint64_t length = 0;  ///< bytes; 0 checks the key and the rights only (IBA 10.6.3.2)
     Access access{};
     abi::Pd pd;
-    std::uint32_t qpn = 0xffffff;
+    std::uint32_t qpn = abi::prm::mkey_any_qpn;
     bool may_wait = false; ///< for a page that is not there (hca/paging)
 };
 

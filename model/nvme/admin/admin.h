@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/nvme/identify.h"
+#include "abi/nvme/registers.h"
 #include "model/nvme/admin/background.h"
 #include "model/nvme/admin/event_requests.h"
 #include "model/nvme/admin/features.h"
@@ -112,7 +113,7 @@ private:
     Capture telemetry_;                ///< the host's last one
     bool is_temperature_told_ = false; ///< the host has had the event of it
     unsigned submission_shift_ = 0, completion_shift_ = 0;
-    std::uint32_t page_bytes_ = 4096;
+    std::uint32_t page_bytes_ = abi::nvme::least_page_bytes;
     bool is_parked_ = false;
     std::vector<std::byte> page_; ///< what the host reads
     port::Time now_{};

@@ -10,7 +10,6 @@
 #include "model/nvme/config.h"
 #include "model/nvme/space/namespaces.h"
 
-#include <array>
 #include <optional>
 
 namespace model::nvme {

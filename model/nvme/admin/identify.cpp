@@ -20,7 +20,8 @@ template <std::size_t Bytes> std::array<std::byte, Bytes> padded(std::string_vie
 }
 /// Sizes as MDTS has them: 4 KiB << n; 0: no limit.
 std::uint8_t page_shift(std::uint64_t bytes) {
-    return bytes < 8192 ? 0 : static_cast<std::uint8_t>(std::bit_width(bytes / 4096) - 1);
+    using abi::nvme::least_page_bytes;
+    return bytes < 2 * least_page_bytes ? 0 : static_cast<std::uint8_t>(std::bit_width(bytes / least_page_bytes) - 1);
 }
 /// SANICAP: NODMMAS of 01b, and all three actions.
 constexpr std::uint32_t no_deallocate_modifies_nothing = 1u << 30, all_sanitize_actions = 7;

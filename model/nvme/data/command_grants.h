@@ -6,7 +6,6 @@
 #include "model/port/grant.h"
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace model::nvme {

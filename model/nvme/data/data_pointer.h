@@ -5,7 +5,6 @@
 #include "abi/nvme/command.h"
 #include "abi/nvme/sgl.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

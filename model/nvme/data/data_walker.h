@@ -2,6 +2,7 @@
 // may contain anything, change, or not be there: each way to be wrong has its status, and a walk has an end.
 #pragma once
 
+#include "abi/nvme/registers.h"
 #include "model/nvme/controller_memory.h"
 #include "model/nvme/data/command_grants.h"
 #include "model/nvme/data/data_pointer.h"
@@ -17,7 +18,7 @@ enum class Direction : std::uint8_t { from_host, to_host };
 
 /// What the controller says of itself in SGLS and CC.MPS.
 struct DataRules {
-    std::uint32_t page_bytes = 4096;
+    std::uint32_t page_bytes = abi::nvme::least_page_bytes;
     bool takes_sgl = true;          ///< SGLS 1:0; otherwise there are PRPs only
     bool is_dword_granular = false; ///< SGLS 1:0 = 2; otherwise data blocks have any address and length
     bool takes_bit_buckets = true;  ///< SGLS bit 16

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/layout.h"
+#include "abi/nvme/log.h"
 #include "abi/nvme/status.h"
 
 #include <cstdint>
@@ -10,8 +11,8 @@ namespace model::nvme {
 
 using abi::nvme::Status;
 
-/// Parameter error location of a command that has none (NVMe base 2.0 "Error Information").
-inline constexpr std::uint16_t no_parameter = 0xffff;
+using abi::nvme::no_parameter;
+
 /// Byte of the command in bits 7:0, bit of that byte in bits 10:8.
 constexpr std::uint16_t parameter(std::size_t byte, unsigned bit = 0) {
     return static_cast<std::uint16_t>(bit << 8 | byte);

@@ -2,7 +2,7 @@
 
 #include "abi/nvme/command.h"
 #include "abi/nvme/feature.h"
-#include "model/nvme/io/protection.h"
+#include "model/nvme/data/crc.h"
 
 #include <algorithm>
 

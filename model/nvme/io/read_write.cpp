@@ -3,7 +3,6 @@
 #include "model/nvme/io/io.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 
 namespace model::nvme {

@@ -1,6 +1,6 @@
 #include "model/nvme/keep/mark_file.h"
 
-#include "model/nvme/io/protection.h"
+#include "model/nvme/data/crc.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "model/nvme/keep/state.h"
 
-#include "model/nvme/io/protection.h"
+#include "model/nvme/data/crc.h"
 
 #include <algorithm>
 

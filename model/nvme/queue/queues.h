@@ -6,6 +6,7 @@
 
 #include "abi/nvme/command.h"
 #include "abi/nvme/feature.h"
+#include "abi/nvme/registers.h"
 #include "model/nvme/config.h"
 #include "model/nvme/controller_memory.h"
 #include "model/nvme/data/command_grants.h"
@@ -138,7 +139,7 @@ private:
     std::vector<std::unique_ptr<SubmissionQueue>> submission_;
     std::vector<std::unique_ptr<CompletionQueue>> completion_;
     std::uint32_t submission_limit_ = 0, completion_limit_ = 0;
-    std::uint32_t page_bytes_ = 4096;
+    std::uint32_t page_bytes_ = abi::nvme::least_page_bytes;
     bool is_weighted_ = false;
     std::array<Waiting, classes> waiting_;
     std::array<std::uint32_t, classes> credits_{};

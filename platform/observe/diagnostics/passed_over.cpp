@@ -2,8 +2,6 @@
 // and of other mistakes that an event names by their text.
 #include "platform/observe/diagnostics/explanation_rows.h"
 
-#include <type_traits>
-
 namespace platform::observe::diagnostics {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>

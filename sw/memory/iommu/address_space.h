@@ -3,6 +3,7 @@
 // of the attached devices leads there any more. Decides nothing about which device sees it.
 #pragma once
 
+#include "abi/pcie/capability.h"
 #include "abi/types.h"
 #include "sw/memory/bus_range.h"
 #include "sw/memory/iommu/page_table.h"
@@ -26,7 +27,7 @@ struct Span {
 class AddressSpace {
 public:
     /// Requests to these are interrupt messages, whatever the tables say (VT-d "Interrupt-Range").
-    static constexpr Span interrupts{0xfee0'0000, 0xfef0'0000};
+    static constexpr Span interrupts{abi::pcie::interrupts_begin, abi::pcie::interrupts_end};
     /// Where areas go for which nobody names a place: above 4 GiB, below where platforms have their BARs, so that no
     /// switch takes such an address for a peer's.
     static constexpr Span automatic{1ull << 32, 1ull << 40};

@@ -2,13 +2,12 @@
 
 #include "abi/layout.h"
 #include "sw/base/barrier.h"
-#include "sw/base/poll.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cerrno>
 
 namespace sw::memory::iommu {
@@ -68,7 +67,7 @@ Result<void> InvalidationQueue::run(std::span<const Descriptor> batch) {
 
         const auto is_done = [&] { return abi::load<std::uint32_t, abi::Endian::little>(status_.data()) == sequence_; };
         Result<void> result;
-        const bool has_ended = base::poll_until(*machine_, patience, [&] {
+        const bool has_ended = transport::poll_until(*machine_, patience, [&] {
             if (auto found = take_error(); !found)
                 result = std::move(found);
             return is_done();

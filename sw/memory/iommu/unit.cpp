@@ -2,13 +2,12 @@
 
 #include "abi/layout.h"
 #include "sw/base/barrier.h"
-#include "sw/base/poll.h"
 #include "sw/memory/iommu/address_space.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <iterator>
 
@@ -121,7 +120,7 @@ Result<void> Unit::start() {
 Result<void> Unit::command(GlobalCommand bits, std::uint32_t wanted, std::string_view what) {
     write32(Register::gcmd, static_cast<std::uint32_t>(bits.value()));
     constexpr auto switches = static_cast<std::uint32_t>(GlobalStatus::mask<"tes"> | GlobalStatus::mask<"qies">);
-    const bool is_done = base::poll_until(machine_, unit_patience, [&] {
+    const bool is_done = transport::poll_until(machine_, unit_patience, [&] {
         const auto status = read32(Register::gsts);
         return wanted != 0 ? (status & wanted) == wanted : (status & switches) == 0;
     });

@@ -8,10 +8,10 @@
 #include "abi/prm/command.h"
 #include "abi/prm/init_segment.h"
 #include "abi/prm/opcodes.h"
-#include "sw/base/mmio.h"
 #include "sw/base/result.h"
 #include "sw/memory/buffer.h"
 #include "sw/mlx/command/mailbox.h"
+#include "sw/transport/mmio.h"
 #include "sw/transport/transport.h"
 
 #include <chrono>
@@ -98,7 +98,7 @@ private:
     void free(Slot& slot);
 
     transport::Transport& transport_;
-    base::Registers<abi::prm::InitialSegment> segment_;
+    transport::Registers<abi::prm::InitialSegment> segment_;
     CommandOptions options_;
     memory::Buffer queue_;
     unsigned log_stride_ = 6;

@@ -236,7 +236,7 @@ std::size_t CompletionQueue::poll(std::span<Completion> into) {
     if (consumer_ != before) {
         device_.transport().spend(transport::Work::poll, consumer_ - before);
         base::dma_wmb(); // entries read before they are given back: the device may overwrite them
-        record_.set_first(consumer_ & 0xffffff);
+        record_.set_first(consumer_ & queue_index_mask);
     }
     return count;
 }
@@ -279,7 +279,7 @@ void CompletionQueue::forget(abi::Qpn qpn) {
     if (dropped) {
         consumer_ += dropped;
         base::dma_wmb(); // moved entries before the index that gives their old places back
-        record_.set_first(consumer_ & 0xffffff);
+        record_.set_first(consumer_ & queue_index_mask);
     }
 }
 

@@ -7,8 +7,6 @@
 #include "sw/base/result.h"
 #include "sw/mlx/command/command.h"
 
-#include <cstdint>
-
 namespace sw::mlx {
 
 struct Capabilities {

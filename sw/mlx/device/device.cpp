@@ -1,12 +1,13 @@
 #include "sw/mlx/device/device.h"
 
 #include "abi/prm/access_register.h"
+#include "abi/prm/adapter.h"
 #include "abi/prm/uar_pd.h"
-#include "sw/base/poll.h"
 #include "sw/mlx/memory/pager.h"
 #include "sw/mlx/memory/umr.h"
 #include "sw/mlx/port/port.h"
 #include "sw/transport/function.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint16_t vendor = 0x15b3;
 constexpr unsigned log_page_fault_eq_size = 12;
 
 /// Runs a command whose answer is only its status.
@@ -60,9 +60,9 @@ Result<void> Device::start_function() {
     const auto id = transport::enable_function(transport_);
     if (!id)
         return std::unexpected(id.error());
-    if (id->vendor != vendor)
+    if (id->vendor != pci_vendor)
         return failure(ENODEV, fmt::format("function {:04x}:{:04x} is not ours, vendor {:04x} expected", id->vendor,
-                                           id->device, vendor));
+                                           id->device, pci_vendor));
     if (transport_.bar_size(bar) < InitialSegment::size)
         return failure(ENODEV, fmt::format("BAR 0 of {:#x} bytes does not hold the initialization segment",
                                            transport_.bar_size(bar)));
@@ -74,7 +74,7 @@ Result<void> Device::start_function() {
 }
 
 Result<void> Device::wait_initialized(std::chrono::nanoseconds timeout) {
-    if (base::poll_until(transport_, timeout, [this] { return segment_.get<"initializing">() == 0; }))
+    if (transport::poll_until(transport_, timeout, [this] { return segment_.get<"initializing">() == 0; }))
         return {};
     return failure(ETIMEDOUT, fmt::format("device still initializing after {} s",
                                           std::chrono::duration_cast<std::chrono::seconds>(timeout).count()));

@@ -8,7 +8,6 @@
 #include "abi/prm/eqe.h"
 #include "abi/prm/init_segment.h"
 #include "abi/types.h"
-#include "sw/base/mmio.h"
 #include "sw/base/result.h"
 #include "sw/memory/buffer.h"
 #include "sw/memory/iova.h"
@@ -20,6 +19,7 @@
 #include "sw/mlx/doorbell/doorbell_record.h"
 #include "sw/mlx/doorbell/uar.h"
 #include "sw/mlx/event/eq.h"
+#include "sw/transport/mmio.h"
 #include "sw/transport/transport.h"
 
 #include <chrono>
@@ -147,7 +147,7 @@ private:
 
     transport::Transport& transport_;
     DeviceOptions options_;
-    base::Registers<abi::prm::InitialSegment> segment_;
+    transport::Registers<abi::prm::InitialSegment> segment_;
     Health health_;
     DoorbellRecords doorbell_records_;
     memory::IovaSpace iova_space_;

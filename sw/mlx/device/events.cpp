@@ -4,7 +4,6 @@
 #include "sw/mlx/memory/pager.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace sw::mlx {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "abi/prm/init_segment.h"
-#include "sw/base/mmio.h"
 #include "sw/base/result.h"
+#include "sw/transport/mmio.h"
 #include "sw/transport/transport.h"
 
 #include <chrono>
@@ -33,8 +33,8 @@ public:
 
 private:
     transport::Transport& transport_;
-    base::Registers<abi::prm::InitialSegment> segment_;
-    base::Registers<abi::prm::HealthBuffer> buffer_;
+    transport::Registers<abi::prm::InitialSegment> segment_;
+    transport::Registers<abi::prm::HealthBuffer> buffer_;
     std::chrono::nanoseconds last_look_{std::chrono::nanoseconds::min() / 2};
     std::uint32_t last_counter_ = ~0u; // no counter has this value: it has 24 bits
     unsigned misses_ = 0;

@@ -1,16 +1,15 @@
 // Regions whose memory comes and goes under a key that stays (PRM "Page fault"; Linux
 // drivers/infiniband/hw/mlx5/odp.c): the device waits for the pages it needs, a UMR brings them, and another one takes
 // them away before their owner moves them.
-#include "sw/base/poll.h"
 #include "sw/mlx/memory/memory_region.h"
 #include "sw/mlx/memory/pager.h"
 #include "sw/mlx/memory/umr.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
 namespace sw::mlx {
@@ -171,7 +170,7 @@ Result<MemoryRegion> MemoryRegion::from_pageable(Device& device, abi::Pd pd, mem
 }
 
 Result<void> MemoryRegion::Paged::hold() {
-    if (!base::poll_until(device->transport(), device_patience, [&] { return !is_changing; }))
+    if (!transport::poll_until(device->transport(), device_patience, [&] { return !is_changing; }))
         return failure(ETIMEDOUT, fmt::format("key {:#x}: its pages do not come to rest", key.value));
     is_changing = true;
     return {};
@@ -194,7 +193,7 @@ Result<void> MemoryRegion::Paged::wait_until_stable(std::uint64_t first, std::ui
                 return false;
         return !is_changing;
     };
-    if (!base::poll_until(device->transport(), device_patience, is_stable))
+    if (!transport::poll_until(device->transport(), device_patience, is_stable))
         return failure(ETIMEDOUT, fmt::format("bring pages of key {:#x}: they keep changing", key.value));
     return {};
 }

@@ -1,11 +1,11 @@
 #include "sw/mlx/memory/pager.h"
 
 #include "abi/prm/paging.h"
-#include "sw/base/poll.h"
 #include "sw/mlx/command/command.h"
 #include "sw/mlx/device/device.h"
 #include "sw/mlx/memory/umr.h"
 #include "sw/mlx/queue/qp.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -111,7 +111,7 @@ void Pager::erase(abi::Key key) {
         return;
     const auto region = found->second;
     regions_.erase(found);
-    (void)base::poll_until(device_.transport(), device_patience, [&] { return region->inside == 0; });
+    (void)transport::poll_until(device_.transport(), device_patience, [&] { return region->inside == 0; });
 }
 
 Result<void> Pager::resume(const Fault& fault, bool is_error) {
@@ -129,7 +129,7 @@ Result<void> Pager::resume(const Fault& fault, bool is_error) {
         answered = out ? Result<void>{} : Result<void>(std::unexpected(out.error()));
         return answered || answered.error().code != EBUSY;
     };
-    (void)base::poll_until(device_.transport(), device_patience, is_taken);
+    (void)transport::poll_until(device_.transport(), device_patience, is_taken);
     return answered;
 }
 

@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace sw::mlx {
 

@@ -1,10 +1,10 @@
 #include "sw/mlx/memory/umr.h"
 
 #include "abi/prm/uar_pd.h"
-#include "sw/base/poll.h"
 #include "sw/mlx/command/command.h"
 #include "sw/mlx/device/device.h"
 #include "sw/mlx/memory/memory_region.h"
+#include "sw/transport/poll.h"
 
 #include <fmt/format.h>
 
@@ -223,7 +223,7 @@ Result<Completion> UmrQueue::wait(std::uint64_t wr_id) {
             finished_.emplace(completion.wr_id, completion);
         return finished_.contains(wr_id);
     };
-    if (!base::poll_until(device_.transport(), device_patience, look))
+    if (!transport::poll_until(device_.transport(), device_patience, look))
         return failure(ETIMEDOUT,
                        fmt::format("UMR on QP {:#x}: no completion within {} s", qp_->number().value,
                                    std::chrono::duration_cast<std::chrono::seconds>(device_patience).count()));
@@ -233,7 +233,7 @@ Result<Completion> UmrQueue::wait(std::uint64_t wr_id) {
 /// Waits while another thread brings the queue back, or for room in it.
 Result<void> UmrQueue::ready() {
     const auto is_ready = [&] { return is_broken_ || (!is_recovering_ && in_flight_ < depth); };
-    if (!base::poll_until(device_.transport(), device_patience, is_ready))
+    if (!transport::poll_until(device_.transport(), device_patience, is_ready))
         return failure(ETIMEDOUT, "UMR: the queue did not become free");
     if (is_broken_)
         return failure(EIO, "UMR: the queue is in error and did not recover");

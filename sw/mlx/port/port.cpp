@@ -18,7 +18,6 @@ constexpr std::uint32_t port_number = 1;
 // RoCEv2 around a payload: IPv6 40, UDP 8, BTH 12, the largest extended headers 28, ICRC 4; as the stock driver
 // reserves them.
 constexpr std::uint32_t roce_overhead = 40 + 8 + 12 + 28 + 4;
-constexpr std::uint32_t l3_ipv4 = 0, l3_ipv6 = 1; // roce_l3_type
 
 template <class Context> Mac mac_from(Context address) {
     return mac_of(std::uint64_t{address.template get<"mac_addr_47_32">()} << 32 |
@@ -98,7 +97,7 @@ Result<void> write_roce_address(Device& device, std::uint16_t index, const RoceA
             .set<"vlan_id">(address->vlan.value_or(0))
             .set<"source_mac_47_32">(static_cast<std::uint32_t>(mac >> 32))
             .set<"source_mac_31_0">(static_cast<std::uint32_t>(mac))
-            .set<"roce_l3_type">(is_ipv4(address->gid) ? l3_ipv4 : l3_ipv6)
+            .set<"roce_l3_type">(is_ipv4(address->gid) ? roce_l3_ipv4 : roce_l3_ipv6)
             .set<"roce_version">(address->version);
     }
     if (const auto out = run<SetRoceAddressOut>(device.commands(), in); !out)

@@ -18,9 +18,7 @@ using namespace abi::prm;
 
 namespace {
 
-constexpr std::uint32_t no_user_index = 0xffffff; // completions are found by queue pair number
-constexpr std::uint32_t log_stride_unit = 4;      // log_rq_stride counts from 16 bytes
-constexpr std::uint32_t max_blocks = 16;          // of one WQE
+constexpr std::uint32_t max_blocks = 16; // of one WQE
 
 } // namespace
 
@@ -118,7 +116,7 @@ Result<void> QueuePair::create_in_device() {
         .set<"log_sq_size">(static_cast<std::uint32_t>(std::countr_zero(ring_.blocks)))
         .set<"counter_set_id">(options_.counter_set)
         .set<"uar_page">(uar_->index())
-        .set<"user_index">(no_user_index)
+        .set<"user_index">(no_user_index) // completions are found by queue pair number
         .set<"log_page_size">(log_page - 12)
         .set<"cqn_snd">(options_.send_cq->number().value)
         .set<"cqn_rcv">(options_.receive_cq->number().value)
@@ -126,7 +124,7 @@ Result<void> QueuePair::create_in_device() {
     if (receive_count_) {
         context.set<"rq_type">(ReceiveQueueType::regular)
             .set<"log_rq_size">(static_cast<std::uint32_t>(std::countr_zero(receive_count_)))
-            .set<"log_rq_stride">(static_cast<std::uint32_t>(std::countr_zero(receive_stride_)) - log_stride_unit);
+            .set<"log_rq_stride">(static_cast<std::uint32_t>(std::countr_zero(receive_stride_)) - log_least_rq_stride);
     } else {
         context.set<"rq_type">(ReceiveQueueType::none);
     }

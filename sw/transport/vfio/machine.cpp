@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
-#include <limits>
 
 namespace sw::transport::vfio {
 

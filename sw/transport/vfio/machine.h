@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 
 namespace sw::transport::vfio {
 

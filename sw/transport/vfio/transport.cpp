@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 #include <vector>
 
 namespace sw::transport::vfio {

@@ -5,7 +5,6 @@
 #include "sw/transport/vfio_user/connection.h"
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 

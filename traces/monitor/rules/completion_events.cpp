@@ -1,5 +1,7 @@
 #include "traces/monitor/rules/completion_events.h"
 
+#include "abi/prm/doorbell.h"
+
 namespace traces::monitor {
 
 using namespace abi::prm;
@@ -26,7 +28,7 @@ void CompletionEvents::on(const EqeWritten& written) {
     const auto objects = [&] { return fmt::format("CQ {:#x}, EQ {}", cq.number.value, written.queue.number.value); };
     judges();
     // Indices have 24 bits; a completion that was asked for is ahead of the consumer.
-    constexpr std::uint32_t index_mask = 0xffffff, half = 0x800000;
+    constexpr auto index_mask = abi::prm::queue_index_mask, half = index_mask / 2 + 1;
     const auto newest = queue.is_solicited_only ? queue.solicited : cq.producer;
     const auto ahead = (newest - queue.consumer) & index_mask;
     if (queue.armed == 0)

@@ -1,5 +1,7 @@
 #include "traces/monitor/rules/interrupts.h"
 
+#include "abi/prm/doorbell.h"
+
 namespace traces::monitor {
 
 void Interrupts::on(const EqeWritten& written) {
@@ -8,7 +10,7 @@ void Interrupts::on(const EqeWritten& written) {
 
 void Interrupts::on(const EqRung& rung) {
     // Entries that software has not taken are reported again when it arms the queue.
-    constexpr std::uint32_t index_mask = 0xffffff;
+    constexpr auto index_mask = abi::prm::queue_index_mask;
     const auto found = queues_.find({rung.at.interface, rung.queue.number.value});
     if (rung.is_arm && found != queues_.end() && ((rung.queue.producer - rung.consumer) & index_mask) != 0)
         found->second.has_news = true;

@@ -7,7 +7,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
-#include <array>
 
 using namespace testbench;
 using namespace model::copy;

@@ -4,9 +4,9 @@
 #include "platform/topology/read.h"
 #include "model/tlm/time.h"
 #include "platform/bridge/in_process.h"
-#include "sw/base/poll.h"
 #include "sw/gpu/address_space.h"
 #include "sw/gpu/gpu.h"
+#include "sw/transport/poll.h"
 #include "testbench/harness/host_functions.h"
 #include "testbench/harness/pcie_bench.h"
 
@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <functional>
 #include <random>
 #include <vector>
@@ -65,7 +64,7 @@ void with_gpu(std::string_view keys, const std::function<void(sw::gpu::Gpu&, mod
 void move(sw::gpu::Gpu& gpu, const sw::gpu::VramBuffer& buffer, Placement to) {
     const auto fence = gpu.migrate(buffer, to);
     REQUIRE(fence.has_value());
-    REQUIRE(sw::base::poll_until(gpu.transport(), 1s, [&] { return (*fence)->is_signaled(); }));
+    REQUIRE(sw::transport::poll_until(gpu.transport(), 1s, [&] { return (*fence)->is_signaled(); }));
     REQUIRE((*fence)->error() == 0);
 }
 
@@ -166,7 +165,7 @@ TEST_CASE("an engine that faults fails the move and not the driver, and the next
 
         // Bus mastering goes away under the copy.
         gpu.transport().config_write(4, 2, 2);
-        REQUIRE(sw::base::poll_until(gpu.transport(), 1s, [&] { return (*fence)->is_signaled(); }));
+        REQUIRE(sw::transport::poll_until(gpu.transport(), 1s, [&] { return (*fence)->is_signaled(); }));
         CHECK((*fence)->error() == EIO);
         CHECK_FALSE(device.copy_engine(0).is_halted());
 

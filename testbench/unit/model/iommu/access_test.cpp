@@ -4,7 +4,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdint>
-#include <string_view>
 
 using namespace abi::iommu;
 using abi::AccessPolicy;

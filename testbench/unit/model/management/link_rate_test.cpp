@@ -5,8 +5,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <array>
-
 using namespace harness;
 using abi::wire::PortInfo;
 using abi::wire::PortInfoExtended;

@@ -1,8 +1,6 @@
 // Self-tests and sanitize operations that fail, are in each other's way, or meet a namespace that goes.
 #include "testbench/unit/model/nvme/keep/drive_in_files.h"
 
-#include <algorithm>
-
 using namespace nvme_test;
 using namespace std::chrono_literals;
 using abi::nvme::LogPage;

@@ -3,8 +3,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
-
 using namespace nvme_test;
 using abi::nvme::AdminOpcode;
 using abi::nvme::IoOpcode;

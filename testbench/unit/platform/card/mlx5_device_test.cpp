@@ -12,7 +12,6 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <utility>
 
 using namespace harness;
 using platform::card::Mlx5Device;

@@ -8,8 +8,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <cstdio>
-#include <string>
 #include <vector>
 
 namespace capture_bench {

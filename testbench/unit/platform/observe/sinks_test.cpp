@@ -7,7 +7,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 
 using namespace platform::observe;
 using namespace platform::observe::count;

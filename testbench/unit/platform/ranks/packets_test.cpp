@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <random>
 #include <span>
-#include <vector>
 
 using namespace model::port;
 using platform::ranks::Bytes;

@@ -5,7 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <chrono>
-#include <set>
 #include <string>
 #include <string_view>
 

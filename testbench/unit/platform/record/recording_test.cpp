@@ -8,7 +8,6 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <memory>
-#include <numeric>
 
 using namespace platform::record;
 using Catch::Matchers::ContainsSubstring;

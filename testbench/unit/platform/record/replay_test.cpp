@@ -172,10 +172,9 @@ namespace {
 
 /// What a planted fault does to what the device sends.
 struct Fault {
-    int write = -1;          ///< of this number: one byte is another
-    int interrupt = -1;      ///< of this number is left out
-    bool is_twice = false;   ///< it comes twice instead
-    bool is_swapped = false; ///< the interrupt comes before the last write
+    int write = -1;        ///< of this number: one byte is another
+    int interrupt = -1;    ///< of this number is left out
+    bool is_twice = false; ///< it comes twice instead
 };
 
 struct FaultyDma final : port::Dma {

@@ -5,7 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -7,7 +7,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <cerrno>
-#include <numeric>
 #include <vector>
 
 using namespace sw::nvme;

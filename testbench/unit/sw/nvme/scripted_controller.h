@@ -9,7 +9,6 @@
 #include "abi/nvme/registers.h"
 #include "testbench/unit/sw/fake_transport.h"
 
-#include <array>
 #include <cstring>
 #include <functional>
 #include <map>

@@ -12,13 +12,10 @@
 #include "testbench/harness/must.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace testbench {
 

@@ -3,9 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
 #include <array>
-#include <filesystem>
 #include <set>
 #include <string>
 

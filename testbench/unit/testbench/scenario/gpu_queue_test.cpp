@@ -7,8 +7,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include <memory>
-
 using namespace std::chrono_literals;
 using namespace testbench;
 using namespace model::gpu::wave;

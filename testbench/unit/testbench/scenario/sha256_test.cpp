@@ -3,7 +3,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <string_view>
-#include <vector>
 
 TEST_CASE("SHA-256 agrees with FIPS 180-4's examples, in one piece or in several", "[unit][scenario]") {
     const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <string>
 #include <tuple>
 
 using namespace workload;

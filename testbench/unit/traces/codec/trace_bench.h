@@ -144,7 +144,6 @@ inline Story read_all(std::span<const std::byte> bytes, std::size_t at_once = SI
 struct Sample {
     MemoryDestination destination;
     std::vector<Kept> records;
-    std::vector<std::size_t> block_ends; ///< of a trace without compression: where each record ends
 };
 inline void record(Writer& writer, Sample& sample, std::mt19937_64& random) {
     const auto number = sample.records.size();

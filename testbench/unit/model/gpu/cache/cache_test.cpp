@@ -3,7 +3,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <random>
-#include <string>
 
 using namespace std::chrono_literals;
 using model::gpu::cache::ByteMask;

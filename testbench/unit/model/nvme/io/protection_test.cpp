@@ -1,5 +1,6 @@
 #include "model/nvme/io/protection.h"
 
+#include "model/nvme/data/crc.h"
 #include "testbench/unit/model/nvme/io_bench.h"
 
 using namespace testbench;
@@ -38,7 +39,6 @@ std::uint32_t big(const std::vector<std::byte>& bytes, std::size_t at, unsigned 
         value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
     return value;
 }
-std::span<const std::byte> text(std::string_view characters) { return std::as_bytes(std::span(characters)); }
 
 /// Writes two blocks at LBA 5 with PRACT, and reads them with their metadata.
 std::vector<std::byte> automatic(IoBench& bench) {
@@ -51,17 +51,6 @@ std::vector<std::byte> automatic(IoBench& bench) {
 }
 
 } // namespace
-
-TEST_CASE("the guards have the check values of their polynomials", "[unit][nvme]") {
-    // The catalogue of parametrised CRC algorithms: CRC-16/T10-DIF, CRC-32/ISCSI, CRC-64/NVME over "123456789".
-    CHECK(model::nvme::crc16_t10(text("123456789")) == 0xd0db);
-    CHECK(model::nvme::crc32c(text("123456789")) == 0xe3069283);
-    CHECK(model::nvme::crc64_nvme(text("123456789")) == 0xae8b14860a799888);
-    // Also in parts.
-    CHECK(model::nvme::crc16_t10(text("456789"), model::nvme::crc16_t10(text("123"))) == 0xd0db);
-    CHECK(model::nvme::crc32c(text("456789"), model::nvme::crc32c(text("123"))) == 0xe3069283);
-    CHECK(model::nvme::crc64_nvme(text("456789"), model::nvme::crc64_nvme(text("123"))) == 0xae8b14860a799888);
-}
 
 TEST_CASE("with PRACT the drive makes the protection information", "[unit][nvme]") {
     IoBench bench(IoBench::space_of({of(2, Protection::type1)}));

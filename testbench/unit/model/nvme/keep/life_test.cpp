@@ -1,5 +1,5 @@
 // What a drive counts over its life, and its self-tests: there again in the next process.
-#include "model/nvme/io/protection.h"
+#include "model/nvme/data/crc.h"
 #include "model/nvme/keep/state.h"
 #include "testbench/unit/model/nvme/keep/drive_in_files.h"
 

@@ -7,7 +7,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdlib>
-#include <memory>
 #include <string>
 
 using namespace platform::observe;

@@ -5,7 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
-#include <string>
 #include <vector>
 
 using namespace platform::observe;

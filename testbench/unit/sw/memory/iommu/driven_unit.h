@@ -8,8 +8,6 @@
 #include "testbench/unit/sw/fake_transport.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <optional>
 #include <stdexcept>
 #include <vector>

@@ -4,9 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
-#include <bit>
 #include <cerrno>
-#include <numeric>
 
 using namespace sw::mlx;
 using abi::prm::QpState;

@@ -6,11 +6,11 @@
 
 #include <chrono>
 
-namespace sw::base {
+namespace sw::transport {
 
 /// Looks until `done()` is true or `timeout` has passed; looks at least once, and once more after the deadline, so a
 /// wait that was merely scheduled late does not fail. Returns whether it was true.
-template <class Done> bool poll_until(transport::Transport& transport, std::chrono::nanoseconds timeout, Done&& done) {
+template <class Done> bool poll_until(Transport& transport, std::chrono::nanoseconds timeout, Done&& done) {
     if (done())
         return true;
     const auto deadline = transport.now() + timeout;
@@ -22,4 +22,4 @@ template <class Done> bool poll_until(transport::Transport& transport, std::chro
     return done();
 }
 
-} // namespace sw::base
+} // namespace sw::transport

@@ -9,21 +9,20 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sw::base {
+namespace sw::transport {
 
 /// A dword of a BAR.
-template <abi::Endian E> std::uint32_t read32(transport::Transport& transport, unsigned bar, std::uint64_t offset) {
+template <abi::Endian E> std::uint32_t read32(Transport& transport, unsigned bar, std::uint64_t offset) {
     std::array<std::byte, 4> bytes{};
     transport.mmio_read(bar, offset, bytes);
     return abi::load<std::uint32_t, E>(bytes.data());
 }
-template <abi::Endian E>
-void write32(transport::Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
+template <abi::Endian E> void write32(Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
     std::array<std::byte, 4> bytes;
     abi::store<std::uint32_t, E>(bytes.data(), value);
     transport.mmio_write(bar, offset, bytes);
 }
-inline void write_be32(transport::Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
+inline void write_be32(Transport& transport, unsigned bar, std::uint64_t offset, std::uint32_t value) {
     write32<abi::Endian::big>(transport, bar, offset, value);
 }
 
@@ -41,7 +40,7 @@ template <class L> class Registers {
     template <abi::Name F> using Qword = typename FindQword<F>::type;
 
 public:
-    Registers(transport::Transport& transport, unsigned bar, std::uint64_t base)
+    Registers(Transport& transport, unsigned bar, std::uint64_t base)
         : transport_(&transport), bar_(bar), base_(base) {}
 
     /// Reads the register that holds field `F` and takes the field out of it.
@@ -69,9 +68,9 @@ public:
 private:
     template <abi::Name F> static constexpr std::uint32_t mask = ~0u >> (32 - Dword<F>::width);
 
-    transport::Transport* transport_;
+    Transport* transport_;
     unsigned bar_;
     std::uint64_t base_;
 };
 
-} // namespace sw::base
+} // namespace sw::transport
