@@ -187,10 +187,12 @@ void Messages::verify_write(const End& end, const Message& message) {
         return;
     const auto place = peer.node->in().slot(peer.target.first + message.far);
     auto wrong = find_foreign({place.data, message.bytes}, message.content);
-    if (wrong) {
-        // An acknowledgement says that the peer's card has the bytes. Its processor sees them when they are behind the
-        // card's earlier writes (PCIe 6.0 2.4.1), as completions of what the peer has received.
-        constexpr model::port::Time soon = std::chrono::microseconds{10};
+    // An acknowledgement says that the peer's card has the bytes. Its processor sees them when they are behind the
+    // card's earlier writes (PCIe 6.0 2.4.1), as completions of what the peer has received; and these may wait until
+    // contexts have come from memory, each behind those of many other queue pairs.
+    constexpr model::port::Time soon = std::chrono::microseconds{10};
+    constexpr unsigned most_looks = 100;
+    for (unsigned look = 0; wrong && look < most_looks; ++look) {
         sc_core::wait(model::tlm::to_sc(soon));
         if (peer.target_slots[message.far].writer != message.number)
             return;

@@ -194,7 +194,7 @@ add_program_tests(traffic traffic_program_test.py "hcasim" 300
     all_to_one_is_held_back_by_the_wire_of_that_one
     who_brings_what_a_cache_lacks_is_named_and_twice_as_many_carry_twice_as_much an_open_loop_offers_its_rate
     time_and_messages_end_what_is_measured memory_is_where_it_is_wanted a_list_of_messages_is_replayed
-    a_list_ends_where_several_messages_are_told_at_a_time
+    a_list_ends_where_several_messages_are_told_at_a_time bytes_that_come_late_are_waited_for
     rates_say_by_how_much_they_may_be_wrong the_least_queues_that_are_not_refused_are_enough
     the_same_seed_does_the_same lost_packets_come_again_and_are_counted what_cannot_be_is_refused_with_its_line)
 add_program_tests(collective collective_program_test.py "hcasim" 300

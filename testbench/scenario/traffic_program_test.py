@@ -168,6 +168,34 @@ def a_list_of_messages_is_replayed():
         refused(run("--set", f"traffic.replay={listed}", config=PAIR), *words)
 
 
+def bytes_that_come_late_are_waited_for():
+    # A card has the bytes, and acknowledges them; they are in memory behind a completion that waits for its context.
+    config = SCRATCH / "late.toml"
+    config.write_text("""[scenario]
+name = "traffic"
+message = "4 KiB"
+queue_depth = 1
+qps = 64
+[traffic]
+pattern = "all_to_all"
+warm_up = 0
+messages = 3000
+[link]
+encapsulation = "infiniband"
+[hca]
+qp_cache_entries = 256
+[[hosts]]
+name = "node"
+count = 4
+parts = ["root0.sw0.hca0"]
+[fabric]
+switches = [{ name = "leaf0..1", ports = 36 }, { name = "spine0..7", ports = 36 }]
+cables = ["node0..3.hca0 -- leaf0..1", "leaf0..1 >< spine0..7"]
+""")
+    got = sum_of(traffic(config=config))
+    expect(got["checked"] >= 3000, f"not all were looked at: {got}")
+
+
 def the_same_seed_does_the_same():
     sets = ("traffic.verbs=write:1, read:1", "traffic.sizes=8..4096:9, 16384:1", "traffic.access=uniform", *QUICK)
     first, again, other = (traffic(*sets, f"scenario.seed={seed}") for seed in (1, 1, 2))
