@@ -7,9 +7,9 @@ costs then grows with the hosts as soon as these do not fit into the processor's
 4,032 queue pairs, whatever their number: what still grows is owed to the number of hosts.
 
 The cost of a message is the difference of two runs of different length, so that setting hosts and queue pairs up
-counts nothing. The HCAs have room for all contexts, since a miss is work, too; and it is the processor's time, though others who use its caches do change it. With --check: 1 where the
-last run took more than ten minutes or 8 GiB, or where a message costs more than 1.2 times what it costs with two hosts,
-with as many queue pairs in all.
+counts nothing. The HCAs have room for all contexts, since a miss is work, too. It is the processor's time, though
+others who use its caches do change it. With --check: 1 where the last run took more than ten minutes or 8 GiB, or where
+a message costs more than 1.2 times what it costs with two hosts, with as many queue pairs in all.
 """
 
 import argparse
