@@ -5,7 +5,7 @@ execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 -
 if(NOT status EQUAL 0 OR revision STREQUAL "")
     set(revision unknown)
 endif()
-file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[#include "testbench/hcasim/version.h"
+file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[#include "testbench/program/version.h"
 
 std::string_view hcasim::revision() { return "@revision@"; }
 ]])

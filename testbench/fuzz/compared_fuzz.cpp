@@ -1,7 +1,7 @@
 // What `hcasim compare` is given: a result, or a baseline, that anybody may have written. It is refused with file and
 // line, or each result equals itself.
 #include "testbench/fuzz/require.h"
-#include "testbench/hcasim/comparison.h"
+#include "testbench/result/comparison.h"
 
 using fuzz::require;
 

@@ -4,7 +4,7 @@
 #include "testbench/hcadrive/functions.h"
 #include "testbench/hcadrive/report.h"
 #include "testbench/hcasim/payload.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 #include "testbench/scenario/gpudirect_drive.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "platform/observe/files/json.h"
 #include "testbench/hcasim/table.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 

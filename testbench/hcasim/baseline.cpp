@@ -1,8 +1,8 @@
 #include "testbench/hcasim/baseline.h"
 
 #include "platform/observe/files/json.h"
-#include "testbench/hcasim/comparison.h"
-#include "testbench/hcasim/metrics.h"
+#include "testbench/result/comparison.h"
+#include "testbench/result/metrics.h"
 
 #include <fmt/format.h>
 

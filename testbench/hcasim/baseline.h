@@ -2,7 +2,7 @@
 // depends on nothing, a line a thing, so that a diff of it says what has changed.
 #pragma once
 
-#include "testbench/hcasim/result_file.h"
+#include "testbench/result/result_file.h"
 
 #include <string>
 #include <vector>

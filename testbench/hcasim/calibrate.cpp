@@ -3,9 +3,9 @@
 #include "platform/observe/files/output.h"
 #include "testbench/calibrate/judge.h"
 #include "testbench/hcasim/calibrate_report.h"
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/explore_processes.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,7 +5,7 @@
 #include "testbench/hcasim/choice.h"
 #include "testbench/hcasim/record.h"
 #include "testbench/hcasim/replay_options.h"
-#include "testbench/hcasim/version.h"
+#include "testbench/program/version.h"
 #include "testbench/scenario/registry.h"
 
 #include <CLI/CLI.hpp>

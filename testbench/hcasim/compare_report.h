@@ -1,7 +1,7 @@
 // What a comparison says to a person and to a CI system. Pure: differences in, text out.
 #pragma once
 
-#include "testbench/hcasim/comparison.h"
+#include "testbench/result/comparison.h"
 #include "testbench/hcasim/report.h"
 
 #include <span>

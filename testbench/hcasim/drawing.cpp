@@ -1,6 +1,6 @@
 #include "testbench/hcasim/drawing.h"
 
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 

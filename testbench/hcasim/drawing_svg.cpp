@@ -1,5 +1,5 @@
 #include "testbench/hcasim/drawing.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 

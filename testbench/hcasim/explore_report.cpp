@@ -1,7 +1,7 @@
 #include "testbench/hcasim/explore_report.h"
 
-#include "testbench/hcasim/console.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/console.h"
+#include "testbench/program/status.h"
 #include "testbench/hcasim/table.h"
 
 #include <fmt/format.h>

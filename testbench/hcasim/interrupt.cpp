@@ -1,7 +1,7 @@
 #include "testbench/hcasim/interrupt.h"
 
 #include "model/tlm/agenda.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 
 #include <systemc>
 

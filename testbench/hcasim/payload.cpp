@@ -1,5 +1,7 @@
 #include "testbench/hcasim/payload.h"
 
+#include "testbench/program/version.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>

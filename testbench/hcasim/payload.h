@@ -34,7 +34,4 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// Where the payload of an empty path is.
-inline constexpr const char* program_itself = "/proc/self/exe";
-
 } // namespace hcasim

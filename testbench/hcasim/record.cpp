@@ -5,8 +5,8 @@
 #include "platform/topology/keys.h"
 #include "platform/topology/what_to_record.h"
 #include "testbench/hcasim/choice.h"
-#include "testbench/hcasim/units.h"
-#include "testbench/hcasim/version.h"
+#include "testbench/program/units.h"
+#include "testbench/program/version.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,10 +1,10 @@
 #include "testbench/hcasim/reduce.h"
 
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/replay_text.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 #include "testbench/hcasim/trace_files.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 

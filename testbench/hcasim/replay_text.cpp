@@ -1,8 +1,8 @@
 #include "testbench/hcasim/replay_text.h"
 
 #include "platform/observe/files/json.h"
-#include "testbench/hcasim/console.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/console.h"
+#include "testbench/program/status.h"
 #include "traces/tool/describe.h"
 
 #include <fmt/format.h>

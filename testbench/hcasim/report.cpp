@@ -1,10 +1,10 @@
 #include "testbench/hcasim/report.h"
 
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/drawing.h"
 #include "testbench/hcasim/table.h"
 #include "testbench/hcasim/traffic_report.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 

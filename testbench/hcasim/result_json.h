@@ -12,10 +12,6 @@
 
 namespace hcasim {
 
-/// What a result says of itself. Whoever reads one refuses a later format.
-inline constexpr std::string_view result_kind = "hcasim result";
-inline constexpr std::uint64_t result_format = 1;
-
 struct RunFacts {
     const scenario::Result& result;
     const platform::observe::count::Counters& counters;

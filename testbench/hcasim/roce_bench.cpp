@@ -8,7 +8,7 @@
 #include "platform/topology/keys.h"
 #include "sw/mlx/verbs.h"
 #include "testbench/harness/direct_host.h"
-#include "testbench/hcasim/version.h"
+#include "testbench/program/version.h"
 
 #include <fmt/format.h>
 

@@ -3,13 +3,13 @@
 #include "platform/topology/effect.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/read.h"
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/interrupt.h"
 #include "testbench/hcasim/payload.h"
 #include "testbench/hcasim/run.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 #include "testbench/hcasim/sweep_check.h"
-#include "testbench/hcasim/version.h"
+#include "testbench/program/version.h"
 #include "testbench/study/answer.h"
 #include "testbench/study/plan.h"
 #include "testbench/study/read_study.h"
@@ -196,7 +196,7 @@ int sweep_into(study::Store& store, const study::ReadStudy& read, const SweepOpt
     };
     const auto end =
         study::run(study, store,
-                   {.program = program_itself, // also when its file has been replaced since it was started
+                   {.program = program_itself,
                     .engine = **engine,
                     .goes_on =
                         [&] {

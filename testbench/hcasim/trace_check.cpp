@@ -1,6 +1,6 @@
 #include "testbench/hcasim/trace_check.h"
 
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 #include "testbench/hcasim/trace_files.h"
 #include "traces/monitor/monitor.h"
 #include "traces/tool/describe.h"

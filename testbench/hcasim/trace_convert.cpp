@@ -1,4 +1,4 @@
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/files.h"
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"

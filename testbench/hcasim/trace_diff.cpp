@@ -1,6 +1,6 @@
 #include "traces/tool/diff.h"
 
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
 

@@ -1,8 +1,8 @@
 #include "testbench/hcasim/trace_files.h"
 
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/files.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 
 #include <fmt/format.h>
 

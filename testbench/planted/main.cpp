@@ -5,9 +5,9 @@
 // TRACE...`: on HCAs that acknowledge each request by itself, which is a change and no mistake.
 #include "testbench/planted/planted.h"
 #include "testbench/hcasim/command_line.h"
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/reduce.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 #include "testbench/planted/changed_device.h"
 #include "traces/codec/file.h"
 

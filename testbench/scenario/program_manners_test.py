@@ -243,7 +243,7 @@ def a_terminal_is_treated_as_one():
 # --- what it writes ---------------------------------------------------------------------------------------------------
 
 def json_is_as_its_schema_says():
-    schema = json.loads((SOURCE / "testbench/hcasim/result.schema.json").read_text())
+    schema = json.loads((SOURCE / "testbench/result/result.schema.json").read_text())
     seen = set()
     for status, config, sets in ((VERIFIED, CONFIG, ["link.loss=0.02"]),
                                  (VERIFIED, CONFIG, ["timed=false", "link.seed=7", "hca.mtt_cache_entries=0"]),

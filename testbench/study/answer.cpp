@@ -1,6 +1,6 @@
 #include "testbench/study/answer.h"
 
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/study/best.h"
 #include "testbench/study/cells.h"
 #include "testbench/study/effects.h"

@@ -2,7 +2,7 @@
 
 #include "platform/topology/read.h"
 #include "platform/topology/read_written.h"
-#include "testbench/hcasim/metrics.h"
+#include "testbench/result/metrics.h"
 #include "testbench/study/check_study.h"
 #include "testbench/study/known_values.h"
 #include "testbench/study/read_axis.h"

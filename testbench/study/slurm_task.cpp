@@ -1,8 +1,7 @@
 #include "testbench/study/slurm_task.h"
 
-#include "testbench/hcasim/payload.h"
-#include "testbench/hcasim/status.h"
-#include "testbench/hcasim/version.h"
+#include "testbench/program/status.h"
+#include "testbench/program/version.h"
 #include "testbench/study/spool.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "testbench/hcasim/baseline.h"
 #include "testbench/hcasim/compare_report.h"
-#include "testbench/hcasim/comparison.h"
+#include "testbench/result/comparison.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>

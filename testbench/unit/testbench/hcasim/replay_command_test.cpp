@@ -2,7 +2,7 @@
 #include "testbench/unit/testbench/hcasim/recorded_session.h"
 
 #include "testbench/hcasim/replay.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

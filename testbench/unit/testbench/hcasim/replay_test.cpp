@@ -2,7 +2,7 @@
 #include "testbench/unit/testbench/hcasim/recorded_session.h"
 
 #include "testbench/hcasim/replay_text.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 #include "testbench/planted/planted.h"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,9 +1,9 @@
 #include "testbench/hcasim/report.h"
 
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 #include "testbench/hcasim/result_json.h"
 #include "testbench/hcasim/table.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,7 +1,7 @@
 #include "testbench/hcasim/show.h"
 
 #include "testbench/harness/source_tree.h"
-#include "testbench/hcasim/status.h"
+#include "testbench/program/status.h"
 
 #include <catch2/catch_test_macros.hpp>
 

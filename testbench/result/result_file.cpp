@@ -1,7 +1,7 @@
-#include "testbench/hcasim/result_file.h"
+#include "testbench/result/result_file.h"
 
-#include "testbench/hcasim/metrics.h"
-#include "testbench/hcasim/result_json.h"
+#include "testbench/result/metrics.h"
+#include "testbench/result/format.h"
 
 #include <fmt/format.h>
 

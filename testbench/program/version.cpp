@@ -1,4 +1,4 @@
-#include "testbench/hcasim/version.h"
+#include "testbench/program/version.h"
 
 namespace hcasim {
 

@@ -3,7 +3,7 @@
 // compared as soon as it is written.
 #pragma once
 
-#include "testbench/hcasim/json_value.h"
+#include "testbench/result/json_value.h"
 
 #include <expected>
 #include <string>

@@ -1,4 +1,4 @@
-// Which program this is, for reports that are kept.
+// Which program this is: for reports that are kept, and to start it again.
 #pragma once
 
 #include <string_view>
@@ -9,5 +9,7 @@ namespace hcasim {
 std::string_view version();
 /// Of the tree it was built from, "19540f3a" or "19540f3a-dirty"; "unknown" when that is no work tree.
 std::string_view revision();
+/// Its file, also when that has been replaced since it was started.
+inline constexpr const char* program_itself = "/proc/self/exe";
 
 } // namespace hcasim

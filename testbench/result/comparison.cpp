@@ -1,7 +1,7 @@
-#include "testbench/hcasim/comparison.h"
+#include "testbench/result/comparison.h"
 
 #include "platform/topology/names.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 

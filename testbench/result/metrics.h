@@ -2,7 +2,7 @@
 // less, and how much two of them may differ.
 #pragma once
 
-#include "testbench/hcasim/json_value.h"
+#include "testbench/result/json_value.h"
 
 #include <cstdint>
 #include <expected>

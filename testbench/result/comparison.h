@@ -1,8 +1,8 @@
 // Two results held against each other, value by value. Pure: results in, differences out; who prints them is elsewhere.
 #pragma once
 
-#include "testbench/hcasim/metrics.h"
-#include "testbench/hcasim/result_file.h"
+#include "testbench/result/metrics.h"
+#include "testbench/result/result_file.h"
 
 #include <cstdint>
 #include <expected>

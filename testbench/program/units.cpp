@@ -1,4 +1,4 @@
-#include "testbench/hcasim/units.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 

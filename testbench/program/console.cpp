@@ -1,7 +1,7 @@
-#include "testbench/hcasim/console.h"
+#include "testbench/program/console.h"
 
-#include "testbench/hcasim/status.h"
-#include "testbench/hcasim/units.h"
+#include "testbench/program/status.h"
+#include "testbench/program/units.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

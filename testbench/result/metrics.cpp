@@ -1,4 +1,4 @@
-#include "testbench/hcasim/metrics.h"
+#include "testbench/result/metrics.h"
 
 #include <fmt/format.h>
 

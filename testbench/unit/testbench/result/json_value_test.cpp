@@ -1,4 +1,4 @@
-#include "testbench/hcasim/json_value.h"
+#include "testbench/result/json_value.h"
 
 #include <catch2/catch_test_macros.hpp>
 

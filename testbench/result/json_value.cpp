@@ -1,4 +1,4 @@
-#include "testbench/hcasim/json_value.h"
+#include "testbench/result/json_value.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
