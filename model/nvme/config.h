@@ -3,7 +3,7 @@
 
 #include "model/nvme/flash/config.h"
 #include "model/nvme/io/io_config.h"
-#include "model/nvme/space/config.h"
+#include "model/nvme/blocks/config.h"
 #include "model/pcie/setting.h"
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "abi/layout.h"
-#include "model/nvme/space/block_map.h"
+#include "model/nvme/blocks/block_map.h"
 
 #include <cstdint>
 #include <string>

@@ -6,7 +6,7 @@
 
 #include "abi/layout.h"
 #include "abi/nvme/log.h"
-#include "model/nvme/space/namespace.h"
+#include "model/nvme/blocks/shape.h"
 
 #include <cstdint>
 #include <expected>
