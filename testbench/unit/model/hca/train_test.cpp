@@ -1,5 +1,6 @@
 // Packets of a WRITE that go as one (port/packet.h, Train): two pairs of cards do the same, one of them with trains,
 // and nothing that anybody can see differs.
+#include "testbench/harness/seed.h"
 #include "testbench/harness/hca_pair.h"
 
 #include "model/wire/builder.h"
@@ -138,11 +139,6 @@ private:
     std::mt19937_64 engine_;
 };
 
-std::uint64_t seed_of_today() {
-    const char* given = std::getenv("HCA_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-}
-
 Post random_post(Twin& twin, Random random) {
     const auto length = random.below(10) == 0 ? 0 : 1 + random.below(40'000);
     const auto begin = random.below(zone - length);
@@ -169,7 +165,7 @@ Post random_post(Twin& twin, Random random) {
 
 TEST_CASE("cards with packet trains do what cards without them do, byte for byte and count for count",
           "[unit][transport]") {
-    const auto seed = seed_of_today();
+    const auto seed = testbench::random_seed();
     INFO("HCA_SEED=" << seed << " repeats this");
     Random random(seed);
     std::size_t trains = 0, failed = 0, one_by_one = 0;

@@ -1,5 +1,7 @@
 #include "model/pcie/tags.h"
 
+#include "testbench/harness/seed.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdint>
@@ -56,7 +58,7 @@ TEST_CASE("reads within a read whose answer is not there yet do not wait for it"
 }
 
 TEST_CASE("Little's law holds: as many are outstanding as there are tags, and no more", "[unit][pcie][tags]") {
-    const auto seed = std::random_device{}();
+    const auto seed = testbench::random_seed();
     INFO("seed " << seed);
     std::mt19937 random(seed);
     constexpr unsigned count = 32, reads = 2000;

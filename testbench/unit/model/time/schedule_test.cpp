@@ -1,5 +1,7 @@
 #include "model/time/schedule.h"
 
+#include "testbench/harness/past.h"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
@@ -120,10 +122,7 @@ TEST_CASE("a line whose work may pause is idle only where there is none", "[unit
 TEST_CASE("gaps that are past for everybody are forgotten, and nothing else changes by that", "[unit][time]") {
     const auto seed = GENERATE(range(1u, 20u));
     CAPTURE(seed);
-    struct Restored { // it is of the whole program
-        Time before = past_until;
-        ~Restored() { past_until = before; }
-    } restored;
+    const testbench::NothingIsPast begin;
     const auto book_all = [&](bool forgets) {
         std::mt19937 random{seed};
         Schedule schedule;

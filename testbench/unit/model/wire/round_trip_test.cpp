@@ -1,5 +1,6 @@
 #include "model/wire/builder.h"
 #include "model/wire/parser.h"
+#include "testbench/harness/seed.h"
 #include "testbench/harness/packets.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -23,16 +24,10 @@ struct Carrier {
 constexpr std::array carriers{Carrier{Encapsulation::roce_v2_ipv4, false}, Carrier{Encapsulation::roce_v2_ipv6, false},
                               Carrier{Encapsulation::infiniband, false}, Carrier{Encapsulation::infiniband, true}};
 
-/// HCA_SEED in the environment repeats a run.
-std::uint64_t seed() {
-    const char* given = std::getenv("HCA_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-}
-
 } // namespace
 
 TEST_CASE("a packet of any operation in any encapsulation survives its frame", "[unit][wire][property]") {
-    const auto start = seed();
+    const auto start = testbench::random_seed();
     INFO("HCA_SEED=" << start);
     std::mt19937_64 random(start);
     Packet sent, received; // used again and again: old content must not shine through

@@ -1,5 +1,7 @@
 #include "platform/ranks/packets.h"
 
+#include "testbench/harness/seed.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -129,7 +131,7 @@ TEST_CASE("what is cut off, or spoiled, is no packet or another one, and never m
     Reader of_many(many);
     Packet with_many;
     CHECK(!get_packet(of_many, with_many));
-    const auto seed = std::random_device{}();
+    const auto seed = testbench::random_seed();
     INFO("seed " << seed);
     std::mt19937 random(seed);
     for (int i = 0; i < 20'000; ++i) {

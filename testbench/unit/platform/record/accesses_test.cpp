@@ -48,7 +48,7 @@ TEST_CASE("requests stand on the link as PCIe has them", "[unit][record]") {
 }
 
 TEST_CASE("each request is read as the bytes that it was made of", "[unit][record][property]") {
-    const auto seed = trace_bench::seed();
+    const auto seed = testbench::random_seed();
     INFO("HCA_SEED=" << seed);
     std::mt19937_64 random(seed);
     for (int i = 0; i < 20000; ++i) {

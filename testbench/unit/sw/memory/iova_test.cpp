@@ -1,5 +1,7 @@
 #include "sw/memory/iova.h"
 
+#include "testbench/harness/seed.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -74,7 +76,7 @@ TEST_CASE("how many iova ranges are in use is nothing to the next one", "[unit][
 
 TEST_CASE("an iova range is the lowest that fits, after any history", "[unit][memory]") {
     constexpr std::uint64_t begin = 3, end = 200;
-    const auto seed = std::random_device{}();
+    const auto seed = testbench::random_seed();
     INFO("seed " << seed);
     std::mt19937 random(seed);
     IovaSpace space(begin, end);

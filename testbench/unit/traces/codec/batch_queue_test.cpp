@@ -72,7 +72,7 @@ TEST_CASE("who puts a batch gets memory for the next one, as much or that of one
 }
 
 TEST_CASE("a disk that is full while a thread writes loses what is said, and no more", "[unit][traces]") {
-    const auto start = seed();
+    const auto start = testbench::random_seed();
     INFO("HCA_SEED=" << start);
     std::mt19937_64 random(start);
     Sample sample;

@@ -47,7 +47,7 @@ bool is_start(std::span<const Kept> part, std::span<const Kept> whole) {
 } // namespace
 
 TEST_CASE("a trace that is cut anywhere is read up to its last whole block", "[unit][traces][property]") {
-    const auto start = seed();
+    const auto start = testbench::random_seed();
     INFO("HCA_SEED=" << start);
     std::mt19937_64 random(start);
     const auto sample = make_sample(200, {.level = FrameWriter::plain, .batch_bytes = 2000}, random);
@@ -78,7 +78,7 @@ TEST_CASE("a trace that is cut anywhere is read up to its last whole block", "[u
 }
 
 TEST_CASE("a compressed trace that is cut anywhere is read up to its last whole batch", "[unit][traces][property]") {
-    const auto start = seed();
+    const auto start = testbench::random_seed();
     INFO("HCA_SEED=" << start);
     std::mt19937_64 random(start);
     Sample sample;
@@ -113,7 +113,7 @@ TEST_CASE("a compressed trace that is cut anywhere is read up to its last whole 
 
 TEST_CASE("a trace of which one bit has changed is refused", "[unit][traces][property]") {
     const auto level = GENERATE(FrameWriter::plain, 1);
-    const auto start = seed();
+    const auto start = testbench::random_seed();
     INFO("HCA_SEED=" << start << " level " << level);
     std::mt19937_64 random(start);
     auto sample = make_sample(60, {.level = level, .batch_bytes = 2000}, random);

@@ -47,7 +47,7 @@ Digest digest_at(std::uint64_t home, std::uint8_t other) {
 } // namespace
 
 TEST_CASE("an entry is found as long as the window has it, whichever entries are beside it", "[unit][traces]") {
-    const auto number = seed();
+    const auto number = testbench::random_seed();
     CAPTURE(number);
     std::mt19937_64 random(number);
     constexpr std::uint64_t window = 20'000;

@@ -9,7 +9,7 @@ using namespace trace_bench;
 TEST_CASE("a trace of random records is read as it was written", "[unit][traces][property]") {
     const auto level = GENERATE(FrameWriter::plain, 1, 19);
     const auto batch = GENERATE(std::size_t{1}, std::size_t{4096}, std::size_t{1} << 20);
-    const auto start = seed();
+    const auto start = testbench::random_seed();
     INFO("HCA_SEED=" << start << " level " << level << " batch " << batch);
     std::mt19937_64 random(start);
 

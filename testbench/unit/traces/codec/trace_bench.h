@@ -2,13 +2,12 @@
 #pragma once
 
 #include "abi/pcie/tlp.h"
+#include "testbench/harness/seed.h"
 #include "traces/codec/reader.h"
 #include "traces/codec/writer.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -16,12 +15,6 @@ namespace trace_bench {
 
 using namespace traces::codec;
 using Bytes = std::vector<std::byte>;
-
-/// HCA_SEED in the environment repeats a run.
-inline std::uint64_t seed() {
-    const char* given = std::getenv("HCA_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-}
 
 struct MemoryDestination final : Destination {
     Bytes bytes;

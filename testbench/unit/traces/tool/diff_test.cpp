@@ -1,6 +1,7 @@
 // Where two traces part.
 #include "traces/tool/diff.h"
 
+#include "testbench/harness/seed.h"
 #include "testbench/unit/traces/tool/session.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -117,8 +118,8 @@ TEST_CASE("the streams are told by the time of what is not the same", "[unit][tr
 }
 
 TEST_CASE("an interface of one trace alone is not the same", "[unit][trace-tool]") {
-    const auto seed = trace_bench::seed();
-    CAPTURE(seed);
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
     std::mt19937_64 random(seed);
     const auto sample = trace_bench::make_sample(3000, {}, random);
 

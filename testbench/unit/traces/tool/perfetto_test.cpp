@@ -1,6 +1,7 @@
 // What is drawn of a session that is known. That Perfetto's own field numbers are met, protoc says (trace_test.py).
 #include "traces/tool/perfetto.h"
 
+#include "testbench/harness/seed.h"
 #include "testbench/unit/traces/tool/drawn.h"
 #include "traces/tool/picture.h"
 
@@ -193,8 +194,8 @@ TEST_CASE("counters show what waits in the queues, and the credits of the peer",
 }
 
 TEST_CASE("whatever the records are, the picture keeps Perfetto's rules", "[unit][trace-tool]") {
-    const auto seed = trace_bench::seed();
-    CAPTURE(seed);
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
     std::mt19937_64 random(seed);
     const auto sample = trace_bench::make_sample(2000, {}, random);
 

@@ -1,6 +1,7 @@
 // What `trace show` and `trace stats` say of a session that is known.
 #include "traces/tool/show.h"
 
+#include "testbench/harness/seed.h"
 #include "testbench/unit/traces/tool/session.h"
 #include "traces/tool/histogram.h"
 #include "traces/tool/stats.h"
@@ -296,8 +297,8 @@ TEST_CASE("queues without end share a row of the statistics", "[unit][trace-tool
 }
 
 TEST_CASE("whatever the records are, each has its line", "[unit][trace-tool]") {
-    const auto seed = trace_bench::seed();
-    CAPTURE(seed);
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
     std::mt19937_64 random(seed);
     const auto sample = trace_bench::make_sample(2000, {}, random);
     MemorySource source(sample.destination.bytes);

@@ -1,6 +1,7 @@
 // Chains of causes, from what a device did back to the store that began it.
 #include "traces/tool/why.h"
 
+#include "testbench/harness/seed.h"
 #include "testbench/unit/traces/tool/session.h"
 #include "traces/tool/devices.h"
 
@@ -222,8 +223,8 @@ TEST_CASE("a record that the trace has not is refused by its number", "[unit][tr
 }
 
 TEST_CASE("a chain ends, whatever the marks of a trace say", "[unit][trace-tool]") {
-    const auto seed = trace_bench::seed();
-    CAPTURE(seed);
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
     std::mt19937_64 random(seed);
     const auto sample = trace_bench::make_sample(500, {}, random);
 

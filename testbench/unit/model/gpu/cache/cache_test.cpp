@@ -1,5 +1,7 @@
 #include "model/gpu/cache/cache.h"
 
+#include "testbench/harness/seed.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <random>
@@ -109,7 +111,7 @@ TEST_CASE("all lines leave at once, and none comes back with old bytes", "[unit]
 }
 
 TEST_CASE("a cache with write-backs holds the bytes that a plain memory holds", "[unit][gpu][cache]") {
-    const auto seed = std::random_device{}();
+    const auto seed = testbench::random_seed();
     INFO("seed " << seed);
     std::mt19937 random(seed);
     std::vector<std::byte> memory(4096), expected(4096);

@@ -2,6 +2,8 @@
 
 #include "abi/layout.h"
 
+#include "testbench/harness/seed.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <fcntl.h>
@@ -218,8 +220,8 @@ TEST_CASE("memory that may only be read has no records: it could not be marked",
 }
 
 TEST_CASE("whatever opens, closes and moves, each value that lasts is rung exactly once", "[unit][vfio_user]") {
-    const auto seed = std::random_device{}();
-    CAPTURE(seed);
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
     std::mt19937 random(seed);
     Bench bench;
     struct Queue {

@@ -1,3 +1,4 @@
+#include "testbench/harness/seed.h"
 #include "testbench/unit/sw/memory/iommu/driven_unit.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -197,8 +198,8 @@ TEST_CASE("when memory for tables runs out, nothing is mapped and nothing is los
 }
 
 TEST_CASE("what the unit finds is what was mapped, whatever was mapped and unmapped before", "[unit][iommu_driver]") {
-    const auto seed = std::random_device{}();
-    CAPTURE(seed);
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
     std::mt19937_64 random(seed);
     DrivenUnit bench;
     bench.open();

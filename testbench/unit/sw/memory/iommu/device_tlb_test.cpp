@@ -4,6 +4,7 @@
 #include "abi/layout.h"
 #include "abi/pcie/translation_services.h"
 #include "sw/memory/iommu/invalidation.h"
+#include "testbench/harness/seed.h"
 #include "testbench/unit/sw/fake_transport.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -76,8 +77,8 @@ TEST_CASE("a list of extended capabilities that is a loop has an end", "[unit][i
 
 TEST_CASE("invalidations of a device-TLB cover the range, each page once, with few descriptors",
           "[unit][iommu_driver][ats]") {
-    const auto seed = std::random_device{}();
-    CAPTURE(seed);
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
     std::mt19937 random(seed);
     for (unsigned round = 0; round < 200; ++round) {
         const auto begin = std::uint64_t{random() % 5000}, count = std::uint64_t{1 + random() % 3000};
