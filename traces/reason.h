@@ -108,6 +108,7 @@ inline constexpr auto reasons = std::to_array<std::string_view>({
     "longer than the MTU of the next link",
     "a group that ends at the first bridge",
     "the doorbell record does not count this work request",
+    "data on a VL that is not operational",
 });
 
 using Reason = OneOf<reasons>;

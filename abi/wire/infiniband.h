@@ -11,6 +11,7 @@ namespace abi::wire {
 enum class LinkNextHeader : std::uint8_t { raw = 0, ip_raw = 1, local = 2, global = 3 };
 inline constexpr std::uint16_t permissive_lid = 0xffff, first_multicast_lid = 0xc000; ///< IBA 4.1.3
 inline constexpr std::uint8_t management_lane = 15;  ///< VL15 carries subnet management only (IBA 7.6.3)
+inline constexpr std::uint8_t data_lane = 0;         ///< VL0, the one that every port has (IBA 7.6.2)
 inline constexpr std::uint8_t ib_next_header = 0x1b; ///< GRH NxtHdr: IBA transport (IBA 8.3)
 inline constexpr Qpn subnet_management{0}, general_services{1}, multicast_qpn{0xffffff}; ///< IBA 3.9.4, 10.5.1
 inline constexpr std::uint8_t rnr_retry_for_ever = 7; ///< a retry count of RNR NAKs that does not count (IBA 9.7.5.2.8)

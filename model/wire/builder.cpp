@@ -156,7 +156,7 @@ void build(const port::Packet& packet, std::vector<std::byte>& image) {
     if (path.encapsulation == port::Encapsulation::infiniband) {
         const auto to_icrc = Room(image).first(image.size() - vcrc_bytes);
         take<Lrh>(rest)
-            .set<"vl">(packet.rdma().destination == subnet_management ? management_lane : 0u)
+            .set<"vl">(packet.rdma().destination == subnet_management ? management_lane : data_lane)
             .set<"service_level">(path.service_level)
             .set<"next_header">(path.has_grh ? LinkNextHeader::global : LinkNextHeader::local)
             .set<"dlid">(path.destination_lid)

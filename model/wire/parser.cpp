@@ -211,7 +211,10 @@ Checked parse_infiniband(Bytes image, port::Packet& out) {
         return drop(lrh_version);
     if (lrh.get<"length">() * std::size_t{4} != to_icrc.size())
         return drop(lrh_length);
-    const bool is_management = lrh.get<"vl">() == abi::wire::management_lane;
+    const auto lane = lrh.get<"vl">();
+    const bool is_management = lane == abi::wire::management_lane;
+    if (!is_management && lane != abi::wire::data_lane) // IBA 7.4: OperationalVLs of a port is VL0, always
+        return drop(DropReason::data_lane);
     const auto next = lrh.get<"next_header">();
     if (next != LinkNextHeader::local && next != LinkNextHeader::global)
         return drop(raw_packet);
@@ -269,6 +272,7 @@ traces::Reason reason(DropReason why) {
         {lrh_length, "LRH length contradicts the frame"},
         {raw_packet, "raw packet: no IBA transport"},
         {management_lane, "VL15 and QP0 belong to each other"},
+        {DropReason::data_lane, "data on a VL that is not operational"},
         {vcrc_failed, "bad VCRC"},
         {grh_version, "GRH version is not 6"},
         {grh_next_header, "GRH next header is not IBA transport"},

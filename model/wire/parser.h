@@ -33,6 +33,7 @@ enum class DropReason : std::uint8_t {
     lrh_length,      ///< PktLen contradicts the frame
     raw_packet,      ///< LNH announces no IBA transport
     management_lane, ///< QP0 on another lane than VL15, or another queue pair on VL15
+    data_lane,       ///< a data lane that is not operational: every one but VL0
     vcrc_failed,
     grh_version,
     grh_next_header,

@@ -31,8 +31,6 @@ std::vector<std::byte> canonical(std::span<const std::byte> image, bool is_infin
     Bytes frame(copy);
     const auto f = locate(frame, is_infiniband);
     if (is_infiniband) {
-        const bool is_management = packet.rdma().destination == abi::Qpn{0}; // those lanes are not the sender's choice
-        View<Lrh>(frame).set<"vl">(is_management ? abi::wire::management_lane : 0u);
         frame[1] &= std::byte{0xf3}; // reserved bits
         frame[4] &= std::byte{0x07};
     } else {

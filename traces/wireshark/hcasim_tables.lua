@@ -241,7 +241,7 @@ enumerations = {
         {60, "no receiver for plain frames"}, {61, "a CNP of no connection"}, {62, "no way to the MAC"},
         {63, "no room in the switch"}, {64, "too long at the head of its queue"}, {65, "a lane that has stalled"},
         {66, "longer than the MTU of the next link"}, {67, "a group that ends at the first bridge"},
-        {68, "the doorbell record does not count this work request"},},
+        {68, "the doorbell record does not count this work request"}, {69, "data on a VL that is not operational"},},
     reasons1 = {{0, "no such key"}, {1, "key is free"}, {2, "wrong variant"}, {3, "wrong protection domain"},
         {4, "key bound to another queue pair"}, {5, "no right"}, {6, "out of bounds"}, {7, "page not present"},
         {8, "atomic on divided bytes"}, {9, "page fault"}, {10, "unknown"},},

@@ -141,6 +141,8 @@ constexpr auto drops = std::to_array<Row<traces::Reason>>({
         "a raw packet, or the cable damaged it"}},
     {"VL15 and QP0 belong to each other", {"QP0 uses VL15, and nothing else does", "IBA 7.6.3", "a subnet management "
         "datagram was sent from another queue pair than QP0, or data on VL15"}},
+    {"data on a VL that is not operational", {"data comes on a VL that the port's OperationalVLs has; it is VL0",
+        "IBA 7.4, 7.6", "another sender, or a mapping of service levels to lanes that this port does not follow"}},
     {"bad VCRC", {"the variant CRC is right", "IBA 7.8.2", "the cable damaged the packet (link.corrupt)"}},
     {"GRH version is not 6", {"the version of a GRH is 6", "IBA 8.3", "the cable damaged the packet (link.corrupt)"}},
     {"GRH next header is not IBA transport", {"the GRH is followed by IBA transport", "IBA 8.3",

@@ -85,6 +85,8 @@ const std::vector<Refusal>& refusals() {
          }},
         {raw_packet, ib, false, true, [](Bytes& f) { at<Lrh>(f, 0).set<"next_header">(LinkNextHeader::ip_raw); }},
         {management_lane, ib, false, true, [](Bytes& f) { at<Lrh>(f, 0).set<"vl">(15); }},
+        {DropReason::data_lane, ib, false, true, [](Bytes& f) { at<Lrh>(f, 0).set<"vl">(1); }},
+        {DropReason::data_lane, ib, true, true, [](Bytes& f) { at<Lrh>(f, 0).set<"vl">(14); }},
         {vcrc_failed, ib, false, false, [](Bytes& f) { at<Lrh>(f, 0).set<"vl">(3); }},
         {grh_version, ib, true, true, [](Bytes& f) { at<Grh>(f, Lrh::size).set<"version">(4); }},
         {grh_next_header, ib, true, true, [](Bytes& f) { at<Grh>(f, Lrh::size).set<"next_header">(17); }},
