@@ -4,8 +4,6 @@
 
 #include "traces/nvme_event.h"
 
-#include <array>
-#include <type_traits>
 #include <variant>
 
 namespace traces {

@@ -15,6 +15,7 @@ enum class AddressType : std::uint8_t { untranslated = 0, translation_request = 
 
 /// A prefix that says whose address space a request means (§2.2.10.2).
 inline constexpr std::size_t pasid_prefix_bytes = 4;
+inline constexpr std::uint32_t no_pasid = ~0u; ///< a request without that prefix
 
 // §2.2.1: the first dword of every header.
 // clang-format off

@@ -12,11 +12,11 @@ namespace model::hca {
 /// Whole device. Monotonic since the start of the simulation.
 struct Counters {
     std::uint64_t doorbells = 0, doorbells_ignored = 0;
-    std::uint64_t wqes_fetched = 0, receive_wqes_fetched = 0;
+    std::uint64_t wqes_fetched = 0;
     std::uint64_t messages_completed = 0;
     std::uint64_t packets_sent = 0, packets_received = 0, packets_dropped = 0;
-    std::uint64_t payload_sent = 0, payload_received = 0; ///< bytes
-    std::uint64_t bytes_received = 0;                     ///< of whole frames; of those sent the cable knows
+    std::uint64_t payload_received = 0; ///< bytes
+    std::uint64_t bytes_received = 0;   ///< of whole frames; of those sent the cable knows
     std::uint64_t multicast_sent = 0, multicast_received = 0, multicast_bytes_sent = 0, multicast_bytes_received = 0;
     std::uint64_t packets_damaged = 0, management_dropped = 0;
     std::uint64_t frames_without_receiver = 0;              ///< plain frames, which an Ethernet port would take

@@ -13,7 +13,7 @@ namespace model::iommu {
 enum class Access : std::uint8_t { read, write, atomic };
 using abi::pcie::AddressType;
 
-inline constexpr std::uint32_t no_pasid = ~0u;
+using abi::pcie::no_pasid;
 
 struct Request {
     std::uint16_t requester = 0; ///< bus, device, function

@@ -3,6 +3,7 @@
 // it is told to. Private to link.cpp and lane.cpp.
 #pragma once
 
+#include "abi/wire/infiniband.h"
 #include "model/net/credits.h"
 #include "model/net/link.h"
 #include "model/net/random.h"
@@ -225,11 +226,10 @@ private:
     void take_room(port::Time now);
     port::Time rare_due() const;
     static constexpr std::size_t block_slots = 64;
-    static constexpr abi::Qpn subnet_management{0};
 
     /// Every packet but those of the management lane (IBA 7.9.1).
     static bool is_flow_controlled(const port::Packet& packet) {
-        return !packet.is_plain_frame() && packet.rdma().destination != subnet_management;
+        return !packet.is_plain_frame() && packet.rdma().destination != abi::wire::subnet_management;
     }
     /// Puts a pause frame on the line, before what waits for it. Returns when its last bit is out.
     port::Time send_pause(port::Time at);

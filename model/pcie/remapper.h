@@ -11,7 +11,7 @@
 
 namespace model::pcie {
 
-inline constexpr std::uint32_t no_pasid = ~0u;
+using abi::pcie::no_pasid;
 
 class Remapper {
 public:

@@ -2,6 +2,7 @@
 // ports. Takes an address or a configuration target, gives where it goes. Moves no data. PCIe 6.0 §1.3.1, §7.2.2.
 #pragma once
 
+#include "abi/pcie/capability.h"
 #include "model/pcie/bridge_space.h"
 #include "model/pcie/switch.h"
 
@@ -16,9 +17,9 @@ struct MemoryMap {
     std::uint64_t dram_bytes = std::uint64_t{4} << 30;
     std::uint64_t low_dram_end = 0x8000'0000;
     std::uint64_t high_dram = 0x1'0000'0000;
-    Range low_mmio{0x8000'0000, 0xe000'0000};          ///< for windows and BARs of 32 bits
-    std::uint64_t ecam = 0xe000'0000;                  ///< 256 MiB, all buses
-    Range interrupts{0xfee0'0000, 0xfef0'0000};        ///< message signalled interrupts
+    Range low_mmio{0x8000'0000, 0xe000'0000};                                 ///< for windows and BARs of 32 bits
+    std::uint64_t ecam = 0xe000'0000;                                         ///< 256 MiB, all buses
+    Range interrupts{abi::pcie::interrupts_begin, abi::pcie::interrupts_end}; ///< message signalled interrupts
     Range iommu{0xfed9'0000, 0xfed9'1000};             ///< registers of the remapping unit, if there is one
     Range high_mmio{0x100'0000'0000, 0x200'0000'0000}; ///< for prefetchable windows and BARs of 64 bits
 

@@ -150,7 +150,6 @@ Result<MemoryBuffer> Controller::enable_memory_buffer() {
                                    .offset = offset},
                         .takes_submissions = registers_.get<"sqs">(),
                         .takes_completions = registers_.get<"cqs">(),
-                        .takes_lists = registers_.get<"lists">(),
                         .takes_data = registers_.get<"rds">() && registers_.get<"wds">()};
 }
 

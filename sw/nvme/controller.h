@@ -43,7 +43,7 @@ struct ControllerFacts {
 /// The controller memory buffer, when it is switched on.
 struct MemoryBuffer {
     QueueMemory memory; ///< all of it
-    bool takes_submissions = false, takes_completions = false, takes_lists = false, takes_data = false;
+    bool takes_submissions = false, takes_completions = false, takes_data = false;
 };
 
 class Controller {

@@ -199,7 +199,6 @@ Measured measure(const Load& load) {
         measured.over_memcpy = median(ratios);
         measured.sim_bytes_per_s = median(simulated) * load.message_bytes;
         measured.messages = static_cast<double>(after.messages_completed);
-        measured.turns_per_message = static_cast<double>(after.turns - before.turns) / messages;
         measured.packets_per_message = static_cast<double>(after.packets_sent - before.packets_sent) / messages;
         measured.acks_per_message =
             static_cast<double>(platform.card("B.hca").hca().counters().acks_sent - acks_before) / messages;

@@ -31,7 +31,7 @@ struct Measured {
     double over_memcpy = 0;        ///< median of the samples' ratios
     double sim_bytes_per_s = 0;    ///< in simulated time; 0 when that stands still
     double messages = 0;           ///< in all, with those before the samples
-    double turns_per_message = 0, packets_per_message = 0, acks_per_message = 0; ///< counters of the HCAs
+    double packets_per_message = 0, acks_per_message = 0; ///< counters of the HCAs
 };
 
 /// To be called once in a process. Ends the process with a message when the platform does not work.

@@ -200,9 +200,8 @@ void Retry::ask_again(QueuePair& qp, Psn until, port::Time at) {
 
 void Retry::wait_for_receiver(QueuePair& qp, Psn psn, std::uint8_t timer, port::Time at) {
     auto& r = qp.requester;
-    constexpr std::uint8_t for_ever = 7;
     ++qp.counters->rnr_nak_retry_err;
-    if (qp.attributes.rnr_retry != for_ever) {
+    if (qp.attributes.rnr_retry != abi::wire::rnr_retry_for_ever) {
         if (r.retry.rnr_retries_left == 0) {
             ++qp.counters->req_rnr_retries_exceeded;
             return retirement_.fail_front(qp, {CqeSyndrome::rnr_retry_exc_err, vendor::retry}, at);

@@ -110,7 +110,6 @@ std::int64_t Sending::send(QueuePair& qp, port::Wire& wire, std::int64_t left, p
     }
     const auto packets = packet.train.packets;
     const auto payload = packet.payload.size();
-    counters_.payload_sent += payload;
     out_.outbox.note(packet, *ready);
     if (!qp.service.is_reliable) [[unlikely]]
         leave_unreliably(qp, packet, wire, *ready);

@@ -101,7 +101,6 @@ AnswerSender::Sent AnswerSender::send_read(QueuePair& qp, Response& response, po
     head.aeth = {.syndrome = response.syndrome, .msn = response.msn};
     head.operation = response.is_first ? (is_last ? Operation::read_response_only : Operation::read_response_first)
                                        : (is_last ? Operation::read_response_last : Operation::read_response_middle);
-    counters_.payload_sent += length;
     if (const auto& own = qp.requester.congestion; own.control && !own.round_trips) [[unlikely]]
         own.control->sent({.bytes = wire::frame_length(packet), .at = begun});
     outbox_.send(wire, packet, *lent);

@@ -28,10 +28,7 @@ PlacementError placement_error(const memory::Denied& denied) {
 }
 
 Taken Placement::take(QueuePair& qp, port::Time at) {
-    const auto taken = qp.srq != nullptr ? take_shared(qp, at) : take_own(qp, at);
-    if (taken.what != Take::empty)
-        ++counters_.receive_wqes_fetched;
-    return taken;
+    return qp.srq != nullptr ? take_shared(qp, at) : take_own(qp, at);
 }
 
 /// Reads the next WQE of the queue pair's own receive queue into `receive`.

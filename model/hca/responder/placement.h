@@ -4,7 +4,6 @@
 
 #include "abi/wire/infiniband.h"
 #include "abi/prm/cqe.h"
-#include "model/hca/counters.h"
 #include "model/hca/event/event_queue.h"
 #include "model/hca/icm/context_memory.h"
 #include "model/hca/memory/application_memory.h"
@@ -38,9 +37,9 @@ PlacementError placement_error(const memory::Denied& denied);
 class Placement {
 public:
     Placement(const HcaConfig& config, port::Dma& dma, icm::ContextMemory& contexts, memory::ApplicationMemory& memory,
-              event::EventQueues& event_queues, Counters& counters)
-        : prefetch_(config.wqe_prefetch), dma_(dma), contexts_(contexts), memory_(memory), event_queues_(event_queues),
-          counters_(counters) {}
+              event::EventQueues& event_queues)
+        : prefetch_(config.wqe_prefetch), dma_(dma), contexts_(contexts), memory_(memory), event_queues_(event_queues) {
+    }
 
     /// Takes the next WQE into `responder.receives.wqe` of the queue pair. An unreadable WQE of the queue pair's own
     /// queue counts as taken, and only its index is set. Events of a shared queue are raised here.
@@ -64,7 +63,6 @@ private:
     icm::ContextMemory& contexts_;
     memory::ApplicationMemory& memory_;
     event::EventQueues& event_queues_;
-    Counters& counters_;
 };
 
 } // namespace model::hca::responder

@@ -6,6 +6,7 @@
 // reached by messages, and nobody but this function waits then.
 #pragma once
 
+#include "abi/pcie/capability.h"
 #include "model/pcie/function_module.h"
 #include "model/tlm/initiator.h"
 #include "platform/bridge/vfio_user/device.h"
@@ -65,7 +66,7 @@ public:
     bool is_waiting() const { return waiting_ != 0; }
 
     /// Where the vectors' messages go, with the vector's number as data.
-    static constexpr model::pcie::Range interrupts{0xfee0'0000, 0xfef0'0000};
+    static constexpr model::pcie::Range interrupts{abi::pcie::interrupts_begin, abi::pcie::interrupts_end};
     /// Such a message has arrived.
     void signal(std::uint32_t vector);
     std::uint64_t signals() const { return signals_; }
