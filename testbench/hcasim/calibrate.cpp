@@ -3,8 +3,8 @@
 #include "platform/observe/files/output.h"
 #include "testbench/calibrate/judge.h"
 #include "testbench/hcasim/calibrate_report.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/explore_processes.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 
 #include <fmt/format.h>

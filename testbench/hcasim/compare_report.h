@@ -1,8 +1,8 @@
 // What a comparison says to a person and to a CI system. Pure: differences in, text out.
 #pragma once
 
-#include "testbench/result/comparison.h"
 #include "testbench/hcasim/report.h"
+#include "testbench/result/comparison.h"
 
 #include <span>
 #include <string>

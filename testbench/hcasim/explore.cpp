@@ -1,10 +1,10 @@
 #include "testbench/hcasim/explore.h"
 
-#include "testbench/program/console.h"
 #include "testbench/hcasim/explore_fences.h"
 #include "testbench/hcasim/explore_points.h"
 #include "testbench/hcasim/explore_pool.h"
 #include "testbench/hcasim/explore_report.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 #include "testbench/scenario/race.h"
 #include "traces/monitor/monitor.h"

@@ -1,10 +1,10 @@
 #include "testbench/hcasim/explore_fences.h"
 
 #include "platform/topology/read.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/explore_processes.h"
-#include "testbench/program/status.h"
 #include "testbench/hcasim/table.h"
+#include "testbench/program/console.h"
+#include "testbench/program/status.h"
 #include "testbench/scenario/gpu_fences.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 #include "testbench/hcasim/explore_report.h"
 
+#include "testbench/hcasim/table.h"
 #include "testbench/program/console.h"
 #include "testbench/program/status.h"
-#include "testbench/hcasim/table.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,15 +5,15 @@
 #include "testbench/hcasim/calibrate.h"
 #include "testbench/hcasim/command_line.h"
 #include "testbench/hcasim/compare.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/explore.h"
 #include "testbench/hcasim/replay.h"
 #include "testbench/hcasim/run.h"
 #include "testbench/hcasim/serve.h"
 #include "testbench/hcasim/show.h"
-#include "testbench/program/status.h"
 #include "testbench/hcasim/study_report.h"
 #include "testbench/hcasim/sweep.h"
+#include "testbench/program/console.h"
+#include "testbench/program/status.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

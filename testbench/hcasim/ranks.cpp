@@ -1,8 +1,8 @@
 #include "testbench/hcasim/ranks.h"
 
 #include "platform/ranks/mpi/mpi_exchange.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/payload.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 #include "testbench/program/version.h"
 #include "testbench/scenario/result_bytes.h"

@@ -1,9 +1,9 @@
 #include "testbench/hcasim/reduce.h"
 
-#include "testbench/program/console.h"
 #include "testbench/hcasim/replay_text.h"
-#include "testbench/program/status.h"
 #include "testbench/hcasim/trace_files.h"
+#include "testbench/program/console.h"
+#include "testbench/program/status.h"
 #include "testbench/program/units.h"
 
 #include <fmt/format.h>

@@ -2,10 +2,10 @@
 
 #include "platform/observe/files/json.h"
 #include "platform/observe/files/output.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/files.h"
 #include "testbench/hcasim/replay_pool.h"
 #include "testbench/hcasim/replay_text.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 #include "testbench/program/version.h"
 #include "traces/codec/file.h"

@@ -1,9 +1,9 @@
 #include "testbench/hcasim/report.h"
 
-#include "testbench/program/console.h"
 #include "testbench/hcasim/drawing.h"
 #include "testbench/hcasim/table.h"
 #include "testbench/hcasim/traffic_report.h"
+#include "testbench/program/console.h"
 #include "testbench/program/units.h"
 
 #include <fmt/format.h>

@@ -11,7 +11,6 @@
 #include "platform/topology/effect.h"
 #include "platform/topology/keys.h"
 #include "platform/topology/read.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/files.h"
 #include "testbench/hcasim/interrupt.h"
 #include "testbench/hcasim/observers.h"
@@ -20,9 +19,10 @@
 #include "testbench/hcasim/record.h"
 #include "testbench/hcasim/report.h"
 #include "testbench/hcasim/result_json.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
-#include "testbench/program/version.h"
 #include "testbench/program/units.h"
+#include "testbench/program/version.h"
 
 #include <fmt/format.h>
 

@@ -5,12 +5,12 @@
 #include "platform/topology/effect.h"
 #include "platform/topology/platform_module.h"
 #include "platform/topology/read.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/holdings.h"
 #include "testbench/hcasim/observers.h"
 #include "testbench/hcasim/polling.h"
 #include "testbench/hcasim/record.h"
 #include "testbench/hcasim/report.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 #include "testbench/scenario/counting.h"
 

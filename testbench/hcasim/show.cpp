@@ -3,9 +3,9 @@
 #include "platform/observe/files/output.h"
 #include "platform/topology/description.h"
 #include "platform/topology/read.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/drawing.h"
 #include "testbench/hcasim/files.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 
 #include <array>

@@ -1,7 +1,7 @@
 #include "testbench/hcasim/trace_check.h"
 
-#include "testbench/program/status.h"
 #include "testbench/hcasim/trace_files.h"
+#include "testbench/program/status.h"
 #include "traces/monitor/monitor.h"
 #include "traces/tool/describe.h"
 

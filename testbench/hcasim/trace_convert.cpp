@@ -1,7 +1,7 @@
-#include "testbench/program/console.h"
 #include "testbench/hcasim/files.h"
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
+#include "testbench/program/console.h"
 #include "traces/tool/capture.h"
 #include "traces/tool/perfetto.h"
 

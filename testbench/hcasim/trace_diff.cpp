@@ -1,8 +1,8 @@
 #include "traces/tool/diff.h"
 
-#include "testbench/program/status.h"
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
+#include "testbench/program/status.h"
 
 #include <memory>
 

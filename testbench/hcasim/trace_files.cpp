@@ -1,7 +1,7 @@
 #include "testbench/hcasim/trace_files.h"
 
-#include "testbench/program/console.h"
 #include "testbench/hcasim/files.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 
 #include <fmt/format.h>

@@ -2,11 +2,11 @@
 
 #include "abi/wire/infiniband.h"
 #include "platform/importer/dump_trace.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/roce_bench.h"
-#include "testbench/program/status.h"
 #include "testbench/hcasim/trace_files.h"
 #include "testbench/hcasim/trace_import_nccl.h"
+#include "testbench/program/console.h"
+#include "testbench/program/status.h"
 #include "testbench/program/units.h"
 #include "testbench/program/version.h"
 #include "traces/codec/writer.h"

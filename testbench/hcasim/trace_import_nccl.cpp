@@ -1,11 +1,11 @@
 #include "testbench/hcasim/trace_import_nccl.h"
 
 #include "platform/topology/names.h"
+#include "testbench/hcasim/trace_files.h"
+#include "testbench/load/text_file.h"
 #include "testbench/program/console.h"
 #include "testbench/program/status.h"
-#include "testbench/hcasim/trace_files.h"
 #include "testbench/program/units.h"
-#include "testbench/load/text_file.h"
 #include "testbench/workload/nccl_messages.h"
 
 #include <fmt/format.h>

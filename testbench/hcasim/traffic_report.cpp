@@ -1,7 +1,7 @@
 #include "testbench/hcasim/traffic_report.h"
 
-#include "testbench/program/console.h"
 #include "testbench/hcasim/table.h"
+#include "testbench/program/console.h"
 #include "testbench/program/units.h"
 
 #include <fmt/format.h>

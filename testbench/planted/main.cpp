@@ -3,12 +3,12 @@
 // first one of that time. `planted MISTAKE NUMBER reduce TRACE OUT`: likewise, and says that time: the mistake stays
 // where it is when something in front of it is left out. For tests of what finds it. `planted acks_each 0 replay
 // TRACE...`: on HCAs that acknowledge each request by itself, which is a change and no mistake.
-#include "testbench/planted/planted.h"
 #include "testbench/hcasim/command_line.h"
-#include "testbench/program/console.h"
 #include "testbench/hcasim/reduce.h"
-#include "testbench/program/status.h"
 #include "testbench/planted/changed_device.h"
+#include "testbench/planted/planted.h"
+#include "testbench/program/console.h"
+#include "testbench/program/status.h"
 #include "traces/codec/file.h"
 
 #include <fmt/format.h>

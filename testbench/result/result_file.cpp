@@ -1,7 +1,7 @@
 #include "testbench/result/result_file.h"
 
-#include "testbench/result/metrics.h"
 #include "testbench/result/format.h"
+#include "testbench/result/metrics.h"
 
 #include <fmt/format.h>
 

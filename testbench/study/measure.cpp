@@ -1,9 +1,9 @@
 #include "testbench/study/measure.h"
 
+#include "testbench/program/status.h"
 #include "testbench/result/comparison.h"
 #include "testbench/result/metrics.h"
 #include "testbench/result/result_file.h"
-#include "testbench/program/status.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

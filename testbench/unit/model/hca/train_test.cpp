@@ -1,7 +1,7 @@
 // Packets of a WRITE that go as one (port/packet.h, Train): two pairs of cards do the same, one of them with trains,
 // and nothing that anybody can see differs.
-#include "testbench/harness/seed.h"
 #include "testbench/harness/hca_pair.h"
+#include "testbench/harness/seed.h"
 
 #include "model/wire/builder.h"
 

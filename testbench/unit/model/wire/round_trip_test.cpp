@@ -1,7 +1,7 @@
 #include "model/wire/builder.h"
 #include "model/wire/parser.h"
-#include "testbench/harness/seed.h"
 #include "testbench/harness/packets.h"
+#include "testbench/harness/seed.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

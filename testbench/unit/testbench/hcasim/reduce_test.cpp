@@ -1,8 +1,8 @@
 // `hcasim trace reduce` on recordings of the program's own kind, with devices that err on purpose.
 #include "testbench/hcasim/reduce.h"
 
-#include "testbench/program/status.h"
 #include "testbench/planted/planted.h"
+#include "testbench/program/status.h"
 #include "testbench/unit/testbench/hcasim/recorded_session.h"
 
 #include <catch2/catch_test_macros.hpp>

@@ -2,8 +2,8 @@
 #include "testbench/unit/testbench/hcasim/recorded_session.h"
 
 #include "testbench/hcasim/replay_text.h"
-#include "testbench/program/status.h"
 #include "testbench/planted/planted.h"
+#include "testbench/program/status.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

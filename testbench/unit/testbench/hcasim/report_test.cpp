@@ -1,8 +1,8 @@
 #include "testbench/hcasim/report.h"
 
-#include "testbench/program/console.h"
 #include "testbench/hcasim/result_json.h"
 #include "testbench/hcasim/table.h"
+#include "testbench/program/console.h"
 #include "testbench/program/units.h"
 
 #include <catch2/catch_test_macros.hpp>

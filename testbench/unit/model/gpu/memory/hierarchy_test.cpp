@@ -1,5 +1,5 @@
-#include "testbench/harness/seed.h"
 #include "testbench/harness/gpu_bench.h"
+#include "testbench/harness/seed.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
