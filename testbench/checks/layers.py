@@ -17,18 +17,13 @@ NO_HCA = r"(?!model/hca/)"
 # layer, its files, the project's headers it may include, SystemC?, third-party headers?  The first matching row counts.
 LAYERS = [
     ("abi",         r"abi/.*",      [r"abi/.*"],                                             False, False),
-    # What a driver's commands are, for all who look into recordings: what stands in the PRM, and no more.
-    ("commands",    r"traces/commands/.*", [r"abi/.*", r"traces/commands/.*"],               False, False),
     # What judges a recording knows what passes a boundary, and no model: the rules are the specification's.
-    ("monitor",     r"traces/monitor/.*", [r"abi/.*", r"traces/(codec|commands|monitor)/.*"],         False, True),
+    ("monitor",     r"traces/monitor/.*", [r"abi/.*", r"traces/(codec|monitor)/.*"],         False, True),
     # Who looks into traces stands on the codec; neither it nor the events know who looks.
     ("trace tool",  r"traces/tool/.*", [r"abi/.*", r"traces/(?!monitor/).*"],                 False, True),
     ("traces",      r"traces/.*",   [r"abi/.*", r"traces/(?!monitor/|tool/).*"],                      False, True),
     ("HCA model shell", rf"(?=model/hca/){SHELL}", [r"abi/.*", EVENTS, r"model/.*"],         True,  True),
     ("HCA model core", rf"(?=model/hca/){CORE}", [r"abi/.*", EVENTS, CORE],                  False, True),
-    # What a drive keeps knows how blocks look, and not who has them.
-    ("kept state",  r"model/nvme/(blocks|keep)/.*", [r"abi/.*", r"model/(memory|port)/.*",
-     r"model/nvme/(blocks|data|keep|media)/.*"],                                         False, True),
     ("model shell", SHELL,          [r"abi/.*", EVENTS, rf"{NO_HCA}model/.*"],               True,  True),
     ("model core",  r"model/.*",    [r"abi/.*", EVENTS, rf"{NO_HCA}{CORE}"],                 False, True),
     ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}",
@@ -47,9 +42,6 @@ LAYERS = [
      r"sw/(transport/(transport|ownership_listener)|base/result)\.h"],                    True,  True),
     ("platform",    r"platform/.*", [r"abi/.*", r"traces/.*", r"model/.*", r"firmware/.*", r"platform/.*"], True, True),
     ("sw",          r"sw/.*",       [r"abi/.*", r"sw/.*"],                                   False, True),
-    # Results and words that the parts of the program have in common, below all of them; studies, below the commands.
-    ("results",     r"testbench/(program|result)/.*", [r"platform/.*", r"testbench/(program|result)/.*"], False, True),
-    ("studies",     r"testbench/study/.*", [r"(?!testbench/hcasim/).*"],                     True,  True),
     ("testbench",   r"testbench/.*", [r".*"],                                                True,  True),
 ]
 WORDS = {"abi", "traces", "model", "firmware", "platform", "sw", "testbench"}
@@ -102,11 +94,6 @@ if __name__ == "__main__":
             (plant("traces/a.h", '"model/port/dma.h"'), "traces: may not include"),
             (plant("traces/monitor/a.h", '"model/port/dma.h"'), "monitor: may not include"),
             (plant("traces/monitor/a.h", '"traces/events.h"'), "monitor: may not include"),
-            (plant("traces/commands/a.h", '"traces/monitor/monitor.h"'), "commands: may not include"),
-            (plant("model/nvme/keep/a.h", '"model/nvme/space/namespace.h"'), "kept state: may not include"),
-            (plant("testbench/result/a.h", '"testbench/hcasim/run.h"'), "results: may not include"),
-            (plant("testbench/program/a.cpp", '"testbench/study/plan.h"'), "results: may not include"),
-            (plant("testbench/study/a.cpp", '"testbench/hcasim/sweep.h"'), "studies: may not include"),
             (plant("traces/codec/a.h", '"traces/monitor/monitor.h"'), "traces: may not include"),
             (plant("traces/codec/a.h", '"traces/tool/walk.h"'), "traces: may not include"),
             (plant("traces/tool/a.h", '"platform/record/journal.h"'), "trace tool: may not include"),
