@@ -24,6 +24,9 @@ LAYERS = [
     ("traces",      r"traces/.*",   [r"abi/.*", r"traces/(?!monitor/|tool/).*"],                      False, True),
     ("HCA model shell", rf"(?=model/hca/){SHELL}", [r"abi/.*", EVENTS, r"model/.*"],         True,  True),
     ("HCA model core", rf"(?=model/hca/){CORE}", [r"abi/.*", EVENTS, CORE],                  False, True),
+    # What a drive keeps knows how blocks look, and not who has them.
+    ("kept state",  r"model/nvme/(blocks|keep)/.*", [r"abi/.*", r"model/(memory|port)/.*",
+     r"model/nvme/(blocks|data|keep|media)/.*"],                                         False, True),
     ("model shell", SHELL,          [r"abi/.*", EVENTS, rf"{NO_HCA}model/.*"],               True,  True),
     ("model core",  r"model/.*",    [r"abi/.*", EVENTS, rf"{NO_HCA}{CORE}"],                 False, True),
     ("firmware",    r"firmware/.*", [r"abi/.*", EVENTS, rf"(?=model/(hca|management|port|pcie)/){CORE}",
@@ -42,6 +45,9 @@ LAYERS = [
      r"sw/(transport/(transport|ownership_listener)|base/result)\.h"],                    True,  True),
     ("platform",    r"platform/.*", [r"abi/.*", r"traces/.*", r"model/.*", r"firmware/.*", r"platform/.*"], True, True),
     ("sw",          r"sw/.*",       [r"abi/.*", r"sw/.*"],                                   False, True),
+    # Results and words that the parts of the program have in common, below all of them; studies, below the commands.
+    ("results",     r"testbench/(program|result)/.*", [r"platform/.*", r"testbench/(program|result)/.*"], False, True),
+    ("studies",     r"testbench/study/.*", [r"(?!testbench/hcasim/).*"],                     True,  True),
     ("testbench",   r"testbench/.*", [r".*"],                                                True,  True),
 ]
 WORDS = {"abi", "traces", "model", "firmware", "platform", "sw", "testbench"}
@@ -94,6 +100,10 @@ if __name__ == "__main__":
             (plant("traces/a.h", '"model/port/dma.h"'), "traces: may not include"),
             (plant("traces/monitor/a.h", '"model/port/dma.h"'), "monitor: may not include"),
             (plant("traces/monitor/a.h", '"traces/events.h"'), "monitor: may not include"),
+            (plant("model/nvme/keep/a.h", '"model/nvme/space/namespace.h"'), "kept state: may not include"),
+            (plant("testbench/result/a.h", '"testbench/hcasim/run.h"'), "results: may not include"),
+            (plant("testbench/program/a.cpp", '"testbench/study/plan.h"'), "results: may not include"),
+            (plant("testbench/study/a.cpp", '"testbench/hcasim/sweep.h"'), "studies: may not include"),
             (plant("traces/codec/a.h", '"traces/monitor/monitor.h"'), "traces: may not include"),
             (plant("traces/codec/a.h", '"traces/tool/walk.h"'), "traces: may not include"),
             (plant("traces/tool/a.h", '"platform/record/journal.h"'), "trace tool: may not include"),
