@@ -21,7 +21,9 @@ constexpr std::size_t most_input = 16 << 20;
 
 void CommandWatch::register_written(std::uint64_t offset, std::span<const std::byte> bytes) {
     constexpr std::uint64_t begin = InitialSegment::field<"cmdq_phy_addr_63_32">::offset;
-    if (offset < begin || offset + bytes.size() > begin + address_register_.size())
+    const auto size = address_register_.size();
+    // Where a write ends is not computed: of a damaged trace that may lie behind the last address, and look small.
+    if (offset < begin || bytes.size() > size || offset - begin > size - bytes.size())
         return;
     std::ranges::copy(bytes, address_register_.begin() + static_cast<std::ptrdiff_t>(offset - begin));
     const auto value = abi::load<std::uint64_t, abi::Endian::big>(address_register_.data());

@@ -61,3 +61,13 @@ TEST_CASE("what is read at bus address 0 is no mailbox of a command that has non
         CHECK(done->in.size() == 16);
     }
 }
+
+TEST_CASE("a write that a damaged trace says to end behind the last address is no queue's address", "[unit][monitor]") {
+    Given given(16);
+    const std::array<std::byte, 8> bytes{};
+    given.watch.register_written(~std::uint64_t{3}, bytes);
+    given.watch.register_written(0x14, bytes); // of which half would be behind the register
+
+    CHECK(given.watch.has(queue));
+    CHECK(given.finish());
+}
