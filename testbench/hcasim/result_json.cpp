@@ -1,10 +1,10 @@
 #include "testbench/hcasim/result_json.h"
-#include "testbench/result/format.h"
 
 #include "platform/observe/files/json.h"
 #include "platform/topology/keys.h"
 #include "testbench/hcasim/traffic_json.h"
 #include "testbench/program/version.h"
+#include "testbench/result/format.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
 // What a processor sees of a card's posted writes over timed links: everything in the order in which it was issued, by
 // whatever path (PCIe 6.0 §2.4.1).
+#include "testbench/harness/seed.h"
 #include "testbench/module/model/pcie/translating.h"
 
 #include "model/tlm/time.h"
@@ -7,7 +8,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -68,8 +68,7 @@ TEST_CASE("whatever a card writes shows in the order in which it was issued, int
     for (unsigned i = 0; i < pages; ++i)
         bus.push_back(r.allocate()), r.map(iova + 0x10000 + i * 0x1000, bus.back());
     r.enable();
-    const char* given = std::getenv("HCA_SEED");
-    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+    const auto seed = testbench::random_seed();
     std::string wrong;
     std::size_t shown = 0, count = 0;
     std::mt19937_64 random(seed);
