@@ -229,7 +229,7 @@ void ObjectNumbers::made(std::size_t at, const tool::Command& command, std::size
         if (is_new)
             series_.emplace_back();
         series_[series->second].push_back(objects_.size());
-        const auto service = command.input("st");
+        const auto service = tool::input(command, "st");
         objects_.push_back({.number = number,
                             .now = number,
                             .made = at,

@@ -17,8 +17,10 @@ NO_HCA = r"(?!model/hca/)"
 # layer, its files, the project's headers it may include, SystemC?, third-party headers?  The first matching row counts.
 LAYERS = [
     ("abi",         r"abi/.*",      [r"abi/.*"],                                             False, False),
+    # What a driver's commands are, for all who look into recordings: what stands in the PRM, and no more.
+    ("commands",    r"traces/commands/.*", [r"abi/.*", r"traces/commands/.*"],               False, False),
     # What judges a recording knows what passes a boundary, and no model: the rules are the specification's.
-    ("monitor",     r"traces/monitor/.*", [r"abi/.*", r"traces/(codec|monitor)/.*"],         False, True),
+    ("monitor",     r"traces/monitor/.*", [r"abi/.*", r"traces/(codec|commands|monitor)/.*"],         False, True),
     # Who looks into traces stands on the codec; neither it nor the events know who looks.
     ("trace tool",  r"traces/tool/.*", [r"abi/.*", r"traces/(?!monitor/).*"],                 False, True),
     ("traces",      r"traces/.*",   [r"abi/.*", r"traces/(?!monitor/|tool/).*"],                      False, True),
@@ -100,6 +102,7 @@ if __name__ == "__main__":
             (plant("traces/a.h", '"model/port/dma.h"'), "traces: may not include"),
             (plant("traces/monitor/a.h", '"model/port/dma.h"'), "monitor: may not include"),
             (plant("traces/monitor/a.h", '"traces/events.h"'), "monitor: may not include"),
+            (plant("traces/commands/a.h", '"traces/monitor/monitor.h"'), "commands: may not include"),
             (plant("model/nvme/keep/a.h", '"model/nvme/space/namespace.h"'), "kept state: may not include"),
             (plant("testbench/result/a.h", '"testbench/hcasim/run.h"'), "results: may not include"),
             (plant("testbench/program/a.cpp", '"testbench/study/plan.h"'), "results: may not include"),

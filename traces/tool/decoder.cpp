@@ -168,19 +168,13 @@ void Decoder::software(Function& function) {
 }
 
 void Decoder::init_segment(Function& function, std::uint64_t offset) {
-    using High = InitialSegment::field<"cmdq_phy_addr_63_32">;
-    using Low = InitialSegment::field<"cmdq_phy_addr_31_12">;
     using Vector = InitialSegment::field<"command_doorbell_vector">;
     const auto bytes = seen_.access->bytes;
-    for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4) {
-        const auto value = load_at<InitialSegment>(bytes.subspan(at));
-        if (offset + at == High::offset)
-            function.commands.set_queue_high(value);
-        else if (offset + at == Low::offset)
-            function.commands.set_queue_low(value);
-        else if (offset + at == Vector::offset)
-            seen_.items.front() = {.what = What::command_doorbell, .number = value};
-    }
+    function.commands.register_written(offset, bytes);
+    for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4)
+        if (offset + at == Vector::offset)
+            seen_.items.front() = {.what = What::command_doorbell,
+                                   .number = load_at<InitialSegment>(bytes.subspan(at))};
 }
 
 void Decoder::user_page(Function& function, std::uint64_t offset) {
@@ -239,9 +233,9 @@ void Decoder::doorbell(std::uint32_t offset, std::span<const std::byte, 8> value
 
 void Decoder::device_reads(Function& function, const Record& record) {
     const auto& access = *seen_.access;
-    if (const auto part = function.commands.read(access.address, access.bytes, record.time_ps)) {
+    if (const auto part = function.commands.memory_read(access.address, access.bytes, record.time_ps)) {
         seen_.command = part->command;
-        const bool is_entry = part->part == Commands::Part::entry;
+        const bool is_entry = part->part == CommandReader::Part::entry;
         seen_.items.push_back(
             {.what = is_entry ? What::command_entry : What::command_part, .number = part->command->slot});
         return;
@@ -266,9 +260,9 @@ void Decoder::device_reads(Function& function, const Record& record) {
 
 void Decoder::device_writes(Function& function) {
     const auto& access = *seen_.access;
-    if (const auto part = function.commands.written(access.address, access.bytes)) {
+    if (const auto part = function.commands.memory_written(access.address, access.bytes)) {
         seen_.command = part->command;
-        const bool is_done = part->part == Commands::Part::hand_over;
+        const bool is_done = part->part == CommandReader::Part::hand_over;
         seen_.items.push_back(
             {.what = is_done ? What::command_done : What::command_part, .number = part->command->slot});
         if (is_done)

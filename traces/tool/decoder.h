@@ -81,7 +81,7 @@ private:
     struct Function {
         std::map<std::uint32_t, std::uint64_t> bars; ///< bus addresses, by their numbers
         Areas areas;
-        Commands commands;
+        CommandReader commands;
         std::map<std::uint32_t, Pages> umems;
         std::map<std::uint32_t, std::uint8_t> transports; ///< `st` of each queue pair
         std::map<std::uint32_t, std::uint32_t> peers;     ///< of each queue pair

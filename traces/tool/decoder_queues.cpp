@@ -46,7 +46,7 @@ void Decoder::finished(Function& function, const Command& command) {
     using enum Opcode;
     const auto row = [&](std::string_view name) {
         return static_cast<std::uint32_t>(
-            command.output(name).or_else([&] { return command.input(name); }).value_or(no_number));
+            output(command, name).or_else([&] { return input(command, name); }).value_or(no_number));
     };
     auto& item = seen_.items.front();
     item.qpn = row("qpn");

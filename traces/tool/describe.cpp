@@ -198,12 +198,12 @@ std::string command_text(const Command& command) {
     const auto opcode = command.opcode();
     auto text = fmt::format("{} in slot {}", named_or(name(opcode), static_cast<unsigned>(opcode)), command.slot);
     for (const auto* row : {"qpn", "cqn", "eq_number", "mkey_index", "umem_id", "pd", "uar"})
-        if (const auto value = command.output(row).or_else([&] { return command.input(row); }); value && *value != 0)
+        if (const auto value = output(command, row).or_else([&] { return input(command, row); }); value && *value != 0)
             text += fmt::format(", {} {:#x}", row, *value);
     if (command.delivery != DeliveryStatus::ok)
         text += fmt::format(": not delivered, {}", name(command.delivery));
     else if (command.status() != Status::ok)
-        text += fmt::format(": {}, syndrome {:#x}", name(command.status()), command.output("syndrome").value_or(0));
+        text += fmt::format(": {}, syndrome {:#x}", name(command.status()), output(command, "syndrome").value_or(0));
     return text;
 }
 

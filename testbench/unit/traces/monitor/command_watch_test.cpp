@@ -71,3 +71,26 @@ TEST_CASE("a write that a damaged trace says to end behind the last address is n
     CHECK(given.watch.has(queue));
     CHECK(given.finish());
 }
+
+TEST_CASE("a command that has failed, or was not delivered, is over and not told", "[unit][monitor]") {
+    Given failed(16);
+    failed.entry[CommandQueueEntry::field<"output">::offset] = std::byte{static_cast<unsigned char>(Status::bad_index)};
+    CHECK_FALSE(failed.finish());
+    CHECK_FALSE(failed.finish());
+
+    Given undelivered(16);
+    undelivered.entry[status_own_offset] = std::byte{2};
+    CHECK_FALSE(undelivered.watch.memory_written(queue, undelivered.entry));
+    CHECK_FALSE(undelivered.finish());
+}
+
+TEST_CASE("an address is the command's while it is under way", "[unit][monitor]") {
+    Given given(16 + 20, 0x9000);
+    CHECK(given.watch.slot_of(queue) == 0u);
+    CHECK(given.watch.slot_of(0x9000) == 0u);
+    CHECK_FALSE(given.watch.has(0x9000 + CommandMailbox::size));
+
+    REQUIRE(given.finish());
+    CHECK_FALSE(given.watch.has(0x9000));
+    CHECK(given.watch.has(queue));
+}
