@@ -175,8 +175,10 @@ CommandQueue::Delivery CommandQueue::deliver(abi::View<CommandQueueEntry> entry,
 
     std::vector<std::byte> out(command.out_bytes(room));
     run_command(state_, command, in, out, room, at);
-    dma_.loans().drain(model::port::Giver::command); // memory that the command took from the device may get another
-                                                     // owner once it is answered
+    // Memory that the command took from the device may get another owner once it is answered: what was lent of it is
+    // given back, and what the device writes there goes out before.
+    dma_.loans().drain(model::port::Giver::command);
+    at = std::max(at, dma_.all_issued());
 
     out.resize(std::max(room, inline_bytes));
     std::copy_n(out.begin(), inline_bytes, inline_output.begin());

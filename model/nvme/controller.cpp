@@ -287,10 +287,12 @@ void Controller::complete(std::uint16_t sqid, abi::ConstView<abi::nvme::Command>
                      outcome);
     } else if (sqid != 0)
         count(command);
-    if (outcome.done <= now)
+    // Of an admin command that takes a queue away: what its commands write goes out before anybody is told.
+    const auto done = sqid == 0 ? std::max(outcome.done, dma_.all_issued()) : outcome.done;
+    if (done <= now)
         queues_.post(entry, now);
     else
-        in_flight_.add(entry, outcome.done);
+        in_flight_.add(entry, done);
 }
 
 void Controller::count(abi::ConstView<abi::nvme::Command> command) {

@@ -53,6 +53,7 @@ public:
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose = port::Purpose::control) override {
+        note_issued(at);
         if (!has(address.value, from.size())) [[likely]]
             return dma_.write(address, from, at, purpose);
         std::memcpy(bytes_.data() + (address.value - base_), from.data(), from.size());

@@ -24,7 +24,7 @@ Range bus_range(const Aperture& bar) {
 EndpointFunction::EndpointFunction(unsigned number, const FunctionConfig& config, bool is_one_of_several,
                                    Function& function, tlm::PciePort& link)
     : number_(number), function_(function), link_(link), space_(config, is_one_of_several, number),
-      msix_(config.msix_vectors), tlb_(config.ats), tags_("tags", config.link.tags),
+      msix_(config.msix_vectors), raised_at_(config.msix_vectors), tlb_(config.ats), tags_("tags", config.link.tags),
       initiator_(*this, tlm::AddressType::untranslated, no_pasid, &order_),
       translated_(*this, tlm::AddressType::translated, no_pasid, &order_),
       ats_(initiator_, translated_, tlb_, config.ats, no_pasid, is_ats_on_) {
@@ -336,13 +336,15 @@ void EndpointFunction::write_msix_entry(std::uint16_t vector, abi::ConstView<abi
 void EndpointFunction::raise(std::uint16_t vector, Time at) {
     if (events_.is_on()) [[unlikely]]
         events_.emit(at, traces::InterruptRaised{vector});
+    if (vector < raised_at_.size())
+        raised_at_[vector] = std::max(raised_at_[vector], at);
     if (const auto message = msix_.raise(vector))
         send(*message, at);
 }
 
 void EndpointFunction::send_pending(Time at) {
     while (const auto message = msix_.next())
-        send(*message, at);
+        send(*message, std::max(at, raised_at_[message->vector]));
 }
 
 void EndpointFunction::send(const Msix::Message& message, Time at) {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <systemc>
+#include <vector>
 
 namespace model::pcie {
 
@@ -158,6 +159,7 @@ private:
     Range msix_range_; ///< of the MSI-X BAR: from the first byte of table or pending bits to the last
     EndpointSpace space_;
     Msix msix_;
+    std::vector<port::Time> raised_at_; ///< by vector: a pending one is not sent before it was raised
     Gateway gateway_;
     struct Channel { ///< requests of one PASID
         tlm::Initiator untranslated;

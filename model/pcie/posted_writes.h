@@ -6,23 +6,77 @@
 #pragma once
 
 #include "model/port/time.h"
+#include "model/time/schedule.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
 namespace model::pcie {
 
-/// The posted writes of one function to host memory, its interrupt messages included: none arrives before an earlier
-/// one. Links keep that order by themselves; a remapping unit that has to walk its tables for one write would not.
-struct WriteOrder {
-    port::Time last{};      ///< when the latest one arrives
+/// The posted writes of one function to host memory, its interrupt messages included: none arrives before one that was
+/// issued before it. Links keep that order by themselves; a remapping unit that has to walk its tables for one write
+/// would not. A device's writes are booked when it is known what they will be, which may be long before they are
+/// issued: a completion waits for its context while those of other queues go by.
+class WriteOrder {
+public:
+    /// When a write that is issued at `issued` and could be there at `at` is. Of those issued at one time the one that
+    /// is booked first comes first.
+    port::Time arrive(port::Time issued, port::Time at) {
+        issued = std::max(issued, time::past_until); // nobody will book anything before that
+        auto place = later_.end();
+        while (place != later_.begin() && std::prev(place)->issued > issued)
+            --place;
+        const auto before = place == later_.begin() ? settled_ : std::prev(place)->there;
+        if (at <= before)
+            return before; // whoever waits for those before it waits for this one, too
+        // Who is issued later waits for this one instead of those that are there sooner.
+        auto end = place;
+        while (end != later_.end() && end->there <= at)
+            ++end;
+        if (place != end) {
+            *place = {issued, at};
+            later_.erase(std::next(place), end);
+        } else {
+            later_.insert(place, {issued, at});
+            if (later_.size() >= few)
+                settle();
+        }
+        return at;
+    }
+    /// When all writes that were issued until `issued` are there, or were.
+    port::Time all_there(port::Time issued) const {
+        auto there = settled_;
+        for (const auto& write : later_) {
+            if (write.issued > std::max(issued, time::past_until))
+                break;
+            there = write.there;
+        }
+        return there;
+    }
     std::uint32_t held = 0; ///< how many of them the processor does not see yet
-    /// When a write that could be there at `at` is.
-    port::Time arrive(port::Time at) { return last = std::max(last, at); }
+
+private:
+    struct Write {
+        port::Time issued, there;
+    };
+    /// What is issued from now on waits for all that were issued before, whichever these were. Nobody books as far
+    /// ahead as the most that are kept: all would wait for the first of them.
+    void settle() {
+        auto past = later_.begin();
+        while (past != later_.end() && past->issued <= time::past_until)
+            settled_ = (past++)->there;
+        if (past == later_.begin() && later_.size() > most)
+            settled_ = (past++)->there;
+        later_.erase(later_.begin(), past);
+    }
+    static constexpr std::size_t few = 32, most = 1024;
+    port::Time settled_{};     ///< when those are there that every write waits for
+    std::vector<Write> later_; ///< the others that anybody waits for; both times rise from one to the next
 };
 
 class PostedWrites {

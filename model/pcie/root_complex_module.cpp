@@ -149,7 +149,7 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
     if (payload.is_write() && writes == Writes::posted && is_timed_ && request.order != nullptr) {
         const auto now = tlm::kernel_now();
         const auto late = cache_.write(payload.get_address(), data.size());
-        const auto due = request.order->arrive(now + tlm::from_sc(delay) + late);
+        const auto due = request.order->arrive(request.issued, now + tlm::from_sc(delay) + late);
         delay = tlm::to_sc(due - now);
         if (request.purpose == port::Purpose::control || request.order->held != 0) {
             memory_writes_.post(memory, data, due, *request.order);
@@ -161,7 +161,7 @@ DmaStatus RootComplexModule::access_dram(std::uint64_t offset, std::uint64_t roo
         memory_writes_.note();
     } else {
         if (data.empty() && request.order != nullptr) // a flush
-            delay = std::max(delay, tlm::to_sc(request.order->last - tlm::kernel_now()));
+            delay = std::max(delay, tlm::to_sc(request.order->all_there(request.issued) - tlm::kernel_now()));
         memory::copy(data.data(), memory, data.size());
         memory_writes_.show_to_device(memory, data);
         delay += tlm::to_sc(dram_read_latency_);

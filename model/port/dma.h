@@ -6,6 +6,7 @@
 #include "model/port/payload.h"
 #include "model/port/time.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,12 +40,12 @@ public:
     virtual DmaResult read(abi::BusAddress address, std::span<std::byte> into, Time at,
                            Purpose purpose = Purpose::control) = 0;
     /// Writes (posted). Device reads see the bytes when the call returns. The processor sees a function's writes in the
-    /// order in which they were issued (PCIe 6.0 §2.4.1): over timed links control writes when they are across;
-    /// payload at once, or then when an earlier write does not show yet. The status says what the function itself
-    /// knows: an error is the function's own (bus mastering or PASIDs are off, its TLB has no such page), and the rest
-    /// of the write was not sent. A write that was sent has no completion (§2.2.9), so that nobody is told when it is
-    /// there: what must come after it is sent after it, and is kept in order on the way. What a port, a remapping unit
-    /// or the target refuses is silently dropped, and the status is `ok`.
+    /// order in which they are issued, which is that of `at` (PCIe 6.0 §2.4.1): over timed links control writes when
+    /// they are across; payload at once, or then when an earlier write does not show yet. The status says what the
+    /// function itself knows: an error is the function's own (bus mastering or PASIDs are off, its TLB has no such
+    /// page), and the rest of the write was not sent. A write that was sent has no completion (§2.2.9), so that nobody
+    /// is told when it is there: what must come after it is sent after it, and is kept in order on the way. What a
+    /// port, a remapping unit or the target refuses is silently dropped, and the status is `ok`.
     virtual DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                             Purpose purpose = Purpose::control) = 0;
     /// As read(), charged in the same way, but lends the memory instead of copying it.
@@ -66,7 +67,15 @@ public:
     /// or the way to it, drains the book before the memory may get another owner.
     LoanBook& loans() { return loans_; }
 
+    /// When the last of the writes that were made goes out. What is written from then on shows after all of them.
+    Time all_issued() const { return issued_; }
+
+protected:
+    /// To be called by each write.
+    void note_issued(Time at) { issued_ = std::max(issued_, at); }
+
 private:
+    Time issued_{};
     LoanBook loans_;
 };
 

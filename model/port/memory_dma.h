@@ -68,6 +68,7 @@ public:
     }
     DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                     Purpose purpose = Purpose::control) override {
+        note_issued(at);
         const auto result = account(Kind::write, address.value, from.size(), at, purpose);
         if (result.is_ok())
             poke(address.value, from);

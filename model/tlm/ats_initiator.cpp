@@ -70,6 +70,7 @@ DmaResult AtsInitiator::read(abi::BusAddress address, std::span<std::byte> into,
 }
 
 DmaResult AtsInitiator::write(abi::BusAddress address, std::span<const std::byte> from, Time at, Purpose purpose) {
+    note_issued(at);
     if (!is_on_)
         return untranslated_.write(address, from, at, purpose);
     DmaResult result{DmaStatus::ok, at};
@@ -78,9 +79,10 @@ DmaResult AtsInitiator::write(abi::BusAddress address, std::span<const std::byte
     do {
         const auto piece = translate(to, rest.size(), true, at);
         const auto lost_before = piece.initiator != nullptr ? piece.initiator->losses() : 0;
-        const auto done = piece.status == DmaStatus::ok
-                              ? piece.initiator->store(piece.address, rest.first(piece.length), piece.ready, purpose)
-                              : DmaResult{piece.status, piece.ready};
+        const auto done =
+            piece.status == DmaStatus::ok
+                ? piece.initiator->store(piece.address, rest.first(piece.length), {at, piece.ready}, purpose)
+                : DmaResult{piece.status, piece.ready};
         result = {done.status, std::max(result.done, done.done)};
         if (watch_ != nullptr && result.is_ok() && piece.initiator->losses() == lost_before) [[unlikely]]
             tell(piece, to, true, purpose);

@@ -48,12 +48,13 @@ public:
     RequestKind kind = RequestKind::memory;
     AddressType address_type = AddressType::untranslated;
     port::Purpose purpose = port::Purpose::control;
-    bool relaxed_ordering = false, no_snoop = false;
+    bool relaxed_ordering = false;
     std::uint32_t pasid = pcie::no_pasid;
     abi::pcie::Bdf requester;
     abi::pcie::Bdf target; ///< of a configuration request (the payload's address is the register offset), of a message
     pcie::TlpSizes sizes;  ///< of the requester
     pcie::WriteOrder* order = nullptr;   ///< of the requester's writes
+    port::Time issued{};                 ///< its place in that order
     const void* redirected_by = nullptr; ///< the switch that sent a peer request up; it will come down again
     bool is_answer_straight =
         false; ///< its completion has taken the short way: links that it did not cross do not count it

@@ -113,14 +113,15 @@ DmaResult Initiator::fetch_slowly(std::uint64_t address, std::span<std::byte> in
     return result;
 }
 
-DmaResult Initiator::store_slowly(std::uint64_t address, std::span<const std::byte> from, Time at, Purpose purpose) {
+DmaResult Initiator::store_slowly(std::uint64_t address, std::span<const std::byte> from, Issue issue,
+                                  Purpose purpose) {
     if (!is_enabled_)
-        return {DmaStatus::unsupported_request, at};
-    DmaResult result{DmaStatus::ok, at};
+        return {DmaStatus::unsupported_request, issue.at};
+    DmaResult result{DmaStatus::ok, issue.at};
     do {
         auto* window = resolve(address, purpose, ::tlm::TLM_WRITE_COMMAND);
         const auto length = piece_of(window, address, from.size());
-        result.done = std::max(result.done, store_piece(window, address, from.first(length), at, purpose).done);
+        result.done = std::max(result.done, store_piece(window, address, from.first(length), issue, purpose).done);
         address += length;
         from = from.subspan(length);
     } while (!from.empty());
@@ -135,30 +136,30 @@ DmaResult Initiator::fetch_piece(Window* window, std::uint64_t address, std::spa
         return fetch_remapped(*window, address, into, at, purpose);
     if (window->target.memory != nullptr && into.empty()) {
         const auto arrival = window->route.request(address, 0, at);
-        return {DmaStatus::ok, window->route.complete(address, 0, flush(*window, arrival), purpose)};
+        return {DmaStatus::ok, window->route.complete(address, 0, flush(*window, at, arrival), purpose)};
     }
     if (window->target.memory != nullptr)
         return get(*window, address, into, at, purpose);
     const pcie::WindowCache::Hold hold(windows_);
     const auto& target = window->target;
-    const auto arrival = arrive_behind(*window, window->route.request(address, into.size(), at));
+    const auto arrival = arrive_behind(*window, at, window->route.request(address, into.size(), at));
     const auto answer =
         target.completer->complete_read(target.cookie, target.offset + (address - window->begin), into, arrival);
     return {answer.status, window->route.complete(address, into.size(), answer.done, purpose)};
 }
 
-DmaResult Initiator::store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, Time at,
+DmaResult Initiator::store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, Issue issue,
                                  Purpose purpose) {
     if (window == nullptr) {
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size()); // TLM: one pointer for both ways
-        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose);
+        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, issue, purpose);
         return result.is_ok() ? result : lose(address, from.size(), result.status, result.done);
     }
     if (window->remapper != nullptr)
-        return store_remapped(*window, address, from, at, purpose);
+        return store_remapped(*window, address, from, issue, purpose);
     if (window->target.memory == nullptr)
-        return ring(*window, address, from, at, purpose);
-    return put(*window, address, from, at, purpose);
+        return ring(*window, address, from, issue, purpose);
+    return put(*window, address, from, issue, purpose);
 }
 
 Window* Initiator::resolve(std::uint64_t address, Purpose purpose, ::tlm::tlm_command command) {
@@ -256,7 +257,7 @@ DmaResult Initiator::fetch_remapped(Window& window, std::uint64_t address, std::
     auto& route = behind->route;
     if (behind->target.memory != nullptr && into.empty()) {
         const auto arrival = route.request_from(behind->hops_before, remapped.address, 0, remapped.ready);
-        return {DmaStatus::ok, route.complete(remapped.address, 0, flush(*behind, arrival), purpose)};
+        return {DmaStatus::ok, route.complete(remapped.address, 0, flush(*behind, at, arrival), purpose)};
     }
     if (behind->target.memory != nullptr) {
         take(*behind, remapped.address, into);
@@ -265,17 +266,17 @@ DmaResult Initiator::fetch_remapped(Window& window, std::uint64_t address, std::
                     late_read(*behind, remapped.address, into.size())};
     }
     const auto& target = behind->target;
-    const auto arrival =
-        arrive_behind(*behind, route.request_from(behind->hops_before, remapped.address, into.size(), remapped.ready));
+    const auto arrival = arrive_behind(
+        *behind, at, route.request_from(behind->hops_before, remapped.address, into.size(), remapped.ready));
     const auto answer = target.completer->complete_read(
         target.cookie, target.offset + (remapped.address - behind->begin), into, arrival);
     return {answer.status, route.complete(remapped.address, into.size(), answer.done, purpose)};
 }
 
-DmaResult Initiator::store_remapped(Window& window, std::uint64_t address, std::span<const std::byte> from, Time at,
+DmaResult Initiator::store_remapped(Window& window, std::uint64_t address, std::span<const std::byte> from, Issue issue,
                                     Purpose purpose) {
     const pcie::WindowCache::Hold hold(windows_), hold_beyond(remapped_);
-    const auto [remapped, sent, behind] = remap(window, address, from.size(), true, at, purpose);
+    const auto [remapped, sent, behind] = remap(window, address, from.size(), true, issue.at, purpose);
     if (!remapped.is_ok()) {
         lose(address, from.size(), remapped.status, remapped.ready);
         return {DmaStatus::ok, sent};
@@ -283,14 +284,15 @@ DmaResult Initiator::store_remapped(Window& window, std::uint64_t address, std::
     if (behind == nullptr) {
         window.route.land(remapped.ready);
         const auto data = std::span(const_cast<std::byte*>(from.data()), from.size());
-        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, at, purpose, remapped.address);
+        const auto result = transport(::tlm::TLM_WRITE_COMMAND, address, data, issue, purpose, remapped.address);
         if (!result.is_ok())
             lose(address, from.size(), result.status, result.done);
         return {DmaStatus::ok, sent};
     }
     const auto crossing =
         behind->route.write_from(behind->hops_before, remapped.address, from.size(), remapped.ready, purpose);
-    const auto done = land(*behind, behind->route, crossing.there + late_write(*behind, remapped.address, from.size()));
+    const auto done =
+        land(*behind, behind->route, issue.issued, crossing.there + late_write(*behind, remapped.address, from.size()));
     window.route.land(crossing.sent + (done - crossing.there));
     if (behind->target.memory == nullptr)
         return tell(*behind, remapped.address, from, done, sent);
@@ -387,10 +389,10 @@ DmaResult Initiator::send(Request& request, Time at) {
     return {status_of(request.payload), std::max(at, kernel_now() + from_sc(delay))};
 }
 
-DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data, Time at,
-                               Purpose purpose, std::optional<std::uint64_t> remapped) {
+DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data,
+                               Issue issue, Purpose purpose, std::optional<std::uint64_t> remapped) {
     if (!is_enabled_)
-        return {DmaStatus::unsupported_request, at};
+        return {DmaStatus::unsupported_request, issue.at};
     std::unique_ptr<Request> nested; // a target that called back while request_ was under way
     if (is_busy_) {
         nested = std::make_unique<Request>();
@@ -400,14 +402,15 @@ DmaResult Initiator::transport(::tlm::tlm_command command, std::uint64_t address
     request.prepare(command, address, data);
     request.extension.kind = RequestKind::memory;
     request.extension.purpose = purpose;
+    request.extension.issued = issue.issued;
     request.extension.remapped = remapped;
-    auto delay = to_sc(at - kernel_now());
+    auto delay = to_sc(issue.at - kernel_now());
 
     const bool was_busy = std::exchange(is_busy_, true);
     fabric_.enter(request.payload, request.extension, delay);
     is_busy_ = was_busy;
 
-    return {status_of(request.payload), std::max(at, kernel_now() + from_sc(delay))};
+    return {status_of(request.payload), std::max(issue.at, kernel_now() + from_sc(delay))};
 }
 
 DmaResult Initiator::refuse(DmaStatus status, Time at) {

@@ -21,6 +21,14 @@
 
 namespace model::tlm {
 
+/// When a write was issued, which is its place among those of its function, and when it is sent: a function that
+/// translates its addresses itself has waited for a translation in between.
+struct Issue {
+    port::Time issued, at;
+    Issue(port::Time when) : Issue(when, when) {}
+    Issue(port::Time place, port::Time sent) : issued(place), at(sent) {}
+};
+
 class Initiator final : public port::Dma {
 public:
     /// All its requests have this address type and this PASID. `order` is the order of the writes of its function, when
@@ -44,6 +52,7 @@ public:
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, port::Time at,
                           port::Purpose purpose = port::Purpose::control) override {
+        note_issued(at);
         const auto result = store(address.value, from, at, purpose);
         if (is_observed_) [[unlikely]]
             tell_written(address.value, from.size(), result.status, at, purpose);
@@ -59,16 +68,15 @@ public:
     std::uint64_t losses() const { return losses_; }
 
     /// As write(), without an event: for interrupt messages, which have an event of their own.
-    port::DmaResult store(std::uint64_t address, std::span<const std::byte> from, port::Time at,
-                          port::Purpose purpose) {
+    port::DmaResult store(std::uint64_t address, std::span<const std::byte> from, Issue issue, port::Purpose purpose) {
         lost_.clear(); // of interrupt messages, too: a guest may send them to nowhere without end
         auto* window = windows_.find(address, purpose);
         if (window == nullptr || from.size() > window->left(address)) [[unlikely]]
-            return store_slowly(address, from, at, purpose);
+            return store_slowly(address, from, issue, purpose);
         if (window->target.memory == nullptr)
-            return window->remapper == nullptr ? ring(*window, address, from, at, purpose)
-                                               : store_slowly(address, from, at, purpose);
-        return put(*window, address, from, at, purpose);
+            return window->remapper == nullptr ? ring(*window, address, from, issue, purpose)
+                                               : store_slowly(address, from, issue, purpose);
+        return put(*window, address, from, issue, purpose);
     }
     port::DmaResult fetch(std::uint64_t address, std::span<std::byte> into, port::Time at, port::Purpose purpose) {
         return tags_ == nullptr ? fetch_now(address, into, at, purpose) : fetch_in_parts(address, into, at, purpose);
@@ -153,11 +161,11 @@ private:
         if (window.target.posted != nullptr && !is_processor_)
             window.target.posted->show_to_device(from, into);
     }
-    port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+    port::DmaResult put(Window& window, std::uint64_t address, std::span<const std::byte> from, Issue issue,
                         port::Purpose purpose) {
-        const auto crossing = window.route.write(address, from.size(), at, purpose);
+        const auto crossing = window.route.write(address, from.size(), issue.at, purpose);
         const auto there = crossing.there + late_write(window, address, from.size());
-        give(window, address, from, land(window, window.route, there), purpose);
+        give(window, address, from, land(window, window.route, issue.issued, there), purpose);
         return {port::DmaStatus::ok, crossing.sent};
     }
     /// What memory takes longer where the host's cache does not have it.
@@ -168,18 +176,18 @@ private:
         return window.target.cache == nullptr ? port::Time{} : window.target.cache->write(address, length);
     }
     /// A write that could be at its target at `at` is there, and leaves the way free for others.
-    port::Time land(const Window& window, pcie::Route& route, port::Time at) {
-        const auto done = arrive(window, at);
+    port::Time land(const Window& window, pcie::Route& route, port::Time issued, port::Time at) {
+        const auto done = is_ordered(window) ? order_of(window).arrive(issued, at) : at;
         route.land(done);
         return done;
     }
     /// When a zero-length read that has arrived at its target at `at` is answered: after all earlier posted writes of
     /// its function (§2.2.5, §2.4.1).
-    port::Time flush(const Window& window, port::Time at) {
+    port::Time flush(const Window& window, port::Time issued, port::Time at) {
         const auto& target = window.target;
         if (!window.route.is_timed())
             return at;
-        return (target.posted != nullptr ? std::max(at, order_of(window).last) : at) + target.read_latency;
+        return (target.posted != nullptr ? std::max(at, order_of(window).all_there(issued)) : at) + target.read_latency;
     }
     /// Whether what is sent there has a time of its own there. Where nothing is held, a peer's memory has its bytes at
     /// once.
@@ -190,14 +198,9 @@ private:
     pcie::WriteOrder& order_of(const Window& window) {
         return window.target.kind == pcie::TargetKind::peer ? peer_order_ : order_;
     }
-    /// When a write that could be at its target at `at` is there: after all earlier writes of its function, though a
-    /// link may have had room for it before them (PCIe 6.0 §2.4.1).
-    port::Time arrive(const Window& window, port::Time at) {
-        return is_ordered(window) ? order_of(window).arrive(at) : at;
-    }
-    /// The same of a read of registers, which passes none of them.
-    port::Time arrive_behind(const Window& window, port::Time at) {
-        return is_ordered(window) ? std::max(at, order_of(window).last) : at;
+    /// When a read of registers that could be there at `at` is: it passes no write (PCIe 6.0 §2.4.1).
+    port::Time arrive_behind(const Window& window, port::Time issued, port::Time at) {
+        return is_ordered(window) ? std::max(at, order_of(window).all_there(issued)) : at;
     }
     void give(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time done,
               port::Purpose purpose) {
@@ -214,11 +217,11 @@ private:
     }
 
     /// A write to registers.
-    port::DmaResult ring(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+    port::DmaResult ring(Window& window, std::uint64_t address, std::span<const std::byte> from, Issue issue,
                          port::Purpose purpose) {
         const pcie::WindowCache::Hold hold(windows_);
-        const auto crossing = window.route.write(address, from.size(), at, purpose);
-        return tell(window, address, from, land(window, window.route, crossing.there), crossing.sent);
+        const auto crossing = window.route.write(address, from.size(), issue.at, purpose);
+        return tell(window, address, from, land(window, window.route, issue.issued, crossing.there), crossing.sent);
     }
     port::DmaResult tell(Window& window, std::uint64_t address, std::span<const std::byte> from, port::Time arrival,
                          port::Time sent) {
@@ -232,11 +235,11 @@ private:
 
     port::DmaResult fetch_slowly(std::uint64_t address, std::span<std::byte> into, port::Time at,
                                  port::Purpose purpose);
-    port::DmaResult store_slowly(std::uint64_t address, std::span<const std::byte> from, port::Time at,
+    port::DmaResult store_slowly(std::uint64_t address, std::span<const std::byte> from, Issue issue,
                                  port::Purpose purpose);
     port::DmaResult fetch_piece(Window* window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                                 port::Purpose purpose);
-    port::DmaResult store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, port::Time at,
+    port::DmaResult store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, Issue issue,
                                 port::Purpose purpose);
     Window* resolve(std::uint64_t address, port::Purpose purpose, ::tlm::tlm_command command);
     struct RemappedAccess { ///< a request that has come to a remapping unit
@@ -249,12 +252,12 @@ private:
     Window* resolve_remapped(std::uint64_t address, std::uint64_t remapped, ::tlm::tlm_command command);
     port::DmaResult fetch_remapped(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                                    port::Purpose purpose);
-    port::DmaResult store_remapped(Window& window, std::uint64_t address, std::span<const std::byte> from,
-                                   port::Time at, port::Purpose purpose);
+    port::DmaResult store_remapped(Window& window, std::uint64_t address, std::span<const std::byte> from, Issue issue,
+                                   port::Purpose purpose);
     port::Loan lend_remapped(Window& window, std::uint64_t address, std::size_t length, port::Time at,
                              port::Purpose purpose);
-    port::DmaResult transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data,
-                              port::Time at, port::Purpose purpose, std::optional<std::uint64_t> remapped = {});
+    port::DmaResult transport(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data, Issue issue,
+                              port::Purpose purpose, std::optional<std::uint64_t> remapped = {});
     port::DmaResult send(Request& request, port::Time at);
     port::DmaResult refuse(port::DmaStatus status, port::Time at);
     port::DmaResult lose(std::uint64_t address, std::uint64_t length, port::DmaStatus status, port::Time at);

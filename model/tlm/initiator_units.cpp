@@ -7,6 +7,7 @@ namespace model::tlm {
 
 using pcie::Window;
 using port::Purpose;
+using port::Time;
 
 /// The window of an access that may be done at once; nullptr where it goes unit by unit.
 Window* Initiator::window_of_units(std::uint64_t address, std::size_t length, std::uint32_t unit) {
@@ -36,7 +37,7 @@ bool Initiator::write_units(abi::BusAddress address, std::span<const std::byte> 
     if (window == nullptr)
         return false;
     lost_.clear();
-    put(*window, address.value, from, {}, Purpose::payload);
+    put(*window, address.value, from, Time{}, Purpose::payload);
     return true;
 }
 

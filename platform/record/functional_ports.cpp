@@ -50,6 +50,7 @@ public:
         return {answer.status, at + answer.took};
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at, port::Purpose) override {
+        note_issued(at);
         auto step = access(Step::What::write, address.value, from.size(), at);
         step.bytes.assign(from.begin(), from.end());
         const auto match = replay_.take(std::move(step));

@@ -69,6 +69,7 @@ public:
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                           port::Purpose purpose) override {
         boundary_.happens();
+        note_issued(at);
         link_.write(Direction::outbound, address.value, from, at);
         const auto result = outside_.write(address, from, at, purpose);
         link_.signal(Direction::inbound, Signal::written, at,

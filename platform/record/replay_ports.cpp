@@ -37,6 +37,7 @@ public:
         return result;
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at, port::Purpose) override {
+        note_issued(at);
         Step step = access(Step::What::write, address.value, from.size(), at);
         step.bytes.assign(from.begin(), from.end());
         if (!replay_.expect(step))

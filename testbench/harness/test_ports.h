@@ -36,8 +36,12 @@ private:
 };
 
 struct InterruptLog final : model::port::Interrupts {
-    void raise(std::uint16_t vector, Time) override { vectors.push_back(vector); }
+    void raise(std::uint16_t vector, Time at) override {
+        vectors.push_back(vector);
+        last_at = at;
+    }
     std::vector<std::uint16_t> vectors;
+    Time last_at{}; ///< when the last one was raised
 };
 
 /// Keeps every event for matching.

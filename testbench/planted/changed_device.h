@@ -41,6 +41,7 @@ public:
     }
     port::DmaResult write(abi::BusAddress address, std::span<const std::byte> from, Time at,
                           port::Purpose purpose) override {
+        note_issued(at);
         Bytes bytes(from.begin(), from.end());
         if (change_.write && !change_.write(bytes))
             return {port::DmaStatus::ok, at};

@@ -113,7 +113,7 @@ bool CqeWriter::write(CompletionQueue& cq, const Completion& completion, port::T
     if (cq.state != CompletionState::ready)
         return false;
     const auto room = this->room(cq, at);
-    at = room.at;
+    at = cq.entries.issue(room.at);
     if (!room.is_there) {
         fail(cq, CompletionState::overrun, at);
         return false;
@@ -168,7 +168,7 @@ bool CqeWriter::resize(CompletionQueue& cq, memory::PagedBuffer buffer, std::uin
     cqe.set<"opcode">(CqeOpcode::resize_cq)
         .set<"owner">(owner(cq))
         .set<"signature">(abi::prm::cqe_signature(entry.cqe()));
-    if (!put(cq, entry, false, room.at).is_ok())
+    if (!put(cq, entry, false, cq.entries.issue(room.at)).is_ok())
         return false;
     cq.attributes.buffer = std::move(buffer);
     cq.attributes.log_size = log_size;
@@ -213,6 +213,7 @@ void CqeWriter::notify(CompletionQueue& cq, port::Time at, bool at_once) {
     if (!at_once && moderation_.holds_back(cq, newest - told, at))
         return;
     moderation_.forget(cq);
+    at = cq.entries.issue(at); // whoever is told finds the entry
     cq.arm.is_set = false;
     cq.arm.has_fired = true;
     cq.last_notified = cq.producer;

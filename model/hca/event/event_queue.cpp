@@ -50,6 +50,7 @@ bool EventQueues::write(EventQueue& eq, abi::Block<abi::prm::Eqe>& entry, abi::p
         events_.emit(at, traces::EventLost{eq.number.value, static_cast<std::uint8_t>(type), subtype, number});
         return false;
     }
+    at = eq.entries.issue(at);
     const bool owner = (eq.producer >> eq.attributes.log_size & 1) != 0;
     auto eqe = entry.view();
     eqe.set<"event_type">(type).set<"event_sub_type">(subtype).set<"owner">(owner);
@@ -87,7 +88,7 @@ void EventQueues::ring(abi::Eqn eqn, std::uint32_t consumer, bool arm, std::uint
     eq->is_armed = eq->is_armed || arm;
     // Entries that came while the queue was not armed raised no interrupt. Software would wait for ever without it now.
     if (eq->is_armed && ((eq->producer - consumer) & index_mask) != 0)
-        raise(*eq, at);
+        raise(*eq, eq->entries.issue(at)); // it does not come before the entry
 }
 
 } // namespace model::hca::event

@@ -7,6 +7,7 @@
 #include "model/hca/counted.h"
 #include "model/hca/counters.h"
 #include "model/hca/object_table.h"
+#include "model/hca/memory/order.h"
 #include "model/hca/memory/paged_buffer.h"
 #include "model/port/interrupt.h"
 #include "traces/events.h"
@@ -41,6 +42,7 @@ struct EventQueue : Counted {
     std::uint32_t producer = 0;     ///< entries written since creation
     std::uint32_t consumer = 0;     ///< as the last doorbell said, 24 bits
     bool is_armed = false;          ///< the first arm comes from software
+    memory::Order entries;          ///< as those of a completion queue
     std::uint64_t newest_event = 0; ///< number of the event of the last entry (traces/events.h)
     State state = State::ready;     ///< why an event was lost, if one was
 

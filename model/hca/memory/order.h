@@ -1,5 +1,5 @@
-// The order in which a queue pair's writes to memory go out (IBA 9.5): requests may overlap, but none of a later one
-// goes before those of an earlier one.
+// The order in which writes to memory go out: those of a queue pair (IBA 9.5), whose requests may overlap, but none of
+// a later one goes before those of an earlier one; entries of a completion or event queue, and what tells of them.
 #pragma once
 
 #include "model/port/time.h"

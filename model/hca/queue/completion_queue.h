@@ -8,6 +8,7 @@
 #include "model/hca/counted.h"
 #include "model/hca/event/event_queue.h"
 #include "model/hca/intrusive_list.h"
+#include "model/hca/memory/order.h"
 #include "model/hca/memory/paged_buffer.h"
 #include "model/port/time.h"
 
@@ -60,6 +61,7 @@ struct CompletionQueue : Counted {
     std::uint32_t consumer_seen = 0;  ///< consumer index when the doorbell record was last read, 24 bits
     std::uint64_t last_solicited = 0; ///< producer after the last solicited or error CQE
     std::uint64_t last_notified = 0;  ///< producer at the last event
+    memory::Order entries;            ///< an entry goes out when it is known, and none before the one before it
     std::uint64_t newest_event = 0;   ///< number of the event of the last entry (traces/events.h)
     Arm arm;
     port::Time event_at = port::never; ///< when an event that moderation holds back goes out

@@ -309,3 +309,20 @@ TEST_CASE("a slot rung twice before it was served is served once", "[unit][firmw
     CHECK(bench.log.all<traces::CommandExecuted>().size() == 1);
     CHECK(bench.log.all<traces::DoorbellIgnored>().empty());
 }
+
+TEST_CASE("a command is answered behind everything that the device had written", "[unit][firmware][command_queue]") {
+    Booted bench;
+    const auto later = bench.clock.now() + 17us;
+    REQUIRE(bench.memory.write(abi::BusAddress{0x9000000}, std::array{std::byte{1}}, later).is_ok());
+    bench.memory.clear_log();
+
+    REQUIRE(bench.run<prm::QueryHcaCapOut>(Input<prm::QueryHcaCapIn>(Opcode::query_hca_cap, 1)).is_ok());
+
+    std::size_t writes = 0;
+    for (const auto& access : bench.memory.log())
+        if (access.kind == model::port::MemoryDma::Kind::write) {
+            CHECK(access.at >= later);
+            ++writes;
+        }
+    CHECK(writes > 2); // mailboxes, the entry, the byte that hands it back
+}

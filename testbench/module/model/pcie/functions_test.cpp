@@ -221,6 +221,19 @@ TEST_CASE("interrupts of each function are vectors of its own", "[module][pcie][
     CHECK_FALSE(lines.take(vectors[0], {}));
     CHECK(lines.take(vectors[1], {}));
     CHECK_FALSE(lines.take(vectors[2], {}));
+
+    // One that is raised later than now, while it is masked, is not sent sooner by that.
+    const auto mask = [&](std::uint32_t value) {
+        std::array<std::byte, 4> bytes;
+        abi::store<std::uint32_t, abi::Endian::little>(bytes.data(), value);
+        REQUIRE(m.processor().write(BusAddress{m.bar(1, 0) + 0x200c}, bytes, {}).is_ok());
+    };
+    using namespace std::chrono_literals;
+    mask(1);
+    m.endpoint.function(0).interrupts().raise(0, 18us);
+    mask(0);
+    CHECK_FALSE(lines.take(vectors[0], 17us));
+    CHECK(lines.take(vectors[0], 19us));
 }
 
 TEST_CASE("a function-level reset leaves the other functions of the card alone", "[module][pcie][functions]") {

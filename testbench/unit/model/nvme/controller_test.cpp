@@ -369,3 +369,31 @@ TEST_CASE("a read that waits for the drive can be aborted, and ends with its que
     CHECK_FALSE(b.next(1));
     CHECK(b.controller.is_quiet());
 }
+
+TEST_CASE("whoever takes a queue away is answered behind what its commands write", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+    b.create_pair(1);
+    constexpr std::uint64_t list = 0x180000;
+    std::array<std::byte, 16> pages; // of the PRP list
+    for (std::uint64_t i = 0; i < 2; ++i)
+        abi::store<std::uint64_t, abi::Endian::little>(pages.data() + i * 8, Bench::buffer + (i + 1) * 4096);
+    b.memory.poke(list, pages);
+    b.memory.set_latency(10us);
+    b.memory.clear_log();
+    auto read = Bench::command(static_cast<std::uint8_t>(IoOpcode::read), 1, 0, 0, 23);
+    read.view().set<"cid">(900).set<"prp2">(list);
+    b.place(1, read), b.ring(1); // it writes when it has read its list
+    REQUIRE(b.ask(0, AdminOpcode::delete_sq, 0, 1) == Status::success);
+
+    model::port::Time data{}, answer{};
+    for (const auto& access : b.memory.log())
+        if (access.kind == model::port::MemoryDma::Kind::write) {
+            if (access.address >= Bench::buffer && access.address < list)
+                data = std::max(data, access.at);
+            else if (access.address >= Bench::admin_cq && access.address < Bench::buffer)
+                answer = std::max(answer, access.at);
+        }
+    CHECK(data > model::port::Time{});
+    CHECK(answer >= data);
+}

@@ -1,8 +1,14 @@
 #include "model/pcie/posted_writes.h"
 
+#include "testbench/harness/past.h"
+#include "testbench/harness/seed.h"
+
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <array>
+#include <random>
+#include <utility>
 #include <vector>
 
 using namespace model::pcie;
@@ -94,13 +100,97 @@ TEST_CASE("a device reads what is held, the newest last, and nobody else sees it
     CHECK_FALSE(probe.is_held(probe.memory.data(), 16));
 }
 
-TEST_CASE("a write order never goes back, and knows what of it is held", "[unit][pcie][posted]") {
+TEST_CASE("a write is there after all that were issued before it, and waits for none that is issued later",
+          "[unit][pcie][posted]") {
+    const testbench::NothingIsPast begin;
+    WriteOrder order, other;
+    CHECK(order.arrive(2ns, 5ns) == Time{5ns});
+    CHECK(order.arrive(2ns, 3ns) == Time{5ns}); // of one time the order in which they are booked
+    CHECK(order.arrive(4ns, 4ns) == Time{5ns});
+    CHECK(order.arrive(1ns, 4ns) == Time{4ns});
+    CHECK(other.arrive(9ns, 1ns) == Time{1ns});
+
+    CHECK(order.arrive(100ns, 110ns) == Time{110ns}); // waits for its context
+    CHECK(order.arrive(6ns, 8ns) == Time{8ns});
+    CHECK(order.arrive(5ns, 6ns) == Time{6ns});
+    CHECK(order.arrive(7ns, 7ns) == Time{8ns});
+    CHECK(order.arrive(101ns, 102ns) == Time{110ns});
+
+    CHECK(order.all_there(0ns) == Time{});
+    CHECK(order.all_there(4ns) == Time{5ns});
+    CHECK(order.all_there(6ns) == Time{8ns});
+    CHECK(order.all_there(99ns) == Time{8ns});
+    CHECK(order.all_there(100ns) == Time{110ns});
+}
+
+TEST_CASE("a write that takes long holds up what is issued behind it, though that was booked first",
+          "[unit][pcie][posted]") {
+    const testbench::NothingIsPast begin;
+    WriteOrder order;
+    CHECK(order.arrive(10ns, 20ns) == Time{20ns});
+    CHECK(order.arrive(30ns, 40ns) == Time{40ns});
+    CHECK(order.arrive(5ns, 35ns) == Time{35ns}); // those at 10 have been told when they are there
+    CHECK(order.arrive(10ns, 12ns) == Time{35ns});
+    CHECK(order.arrive(29ns, 30ns) == Time{35ns});
+    CHECK(order.arrive(30ns, 30ns) == Time{40ns});
+    CHECK(order.arrive(6ns, 200ns) == Time{200ns});
+    CHECK(order.arrive(31ns, 31ns) == Time{200ns});
+    CHECK(order.arrive(5ns, 6ns) == Time{35ns});
+}
+
+TEST_CASE("what was issued in the past is waited for by all, whatever time they say they were issued at",
+          "[unit][pcie][posted]") {
+    const testbench::NothingIsPast begin;
+    model::time::past_until = 50ns;
+    WriteOrder order;
+    CHECK(order.arrive(40ns, 60ns) == Time{60ns});
+    CHECK(order.arrive(51ns, 70ns) == Time{70ns});
+    CHECK(order.arrive(50ns, 51ns) == Time{60ns});
+    CHECK(order.arrive(30ns, 52ns) == Time{60ns});
+    model::time::past_until = 51ns;
+    CHECK(order.arrive(51ns, 52ns) == Time{70ns});
+    CHECK(order.all_there(0ns) == Time{70ns});
+}
+
+TEST_CASE("a write order has the same answers as one that keeps all its writes", "[unit][pcie][posted][random]") {
+    const auto seed = testbench::random_seed();
+    INFO("HCA_SEED=" << seed);
+    const testbench::NothingIsPast begin;
+    std::mt19937_64 random(seed);
+    WriteOrder order;
+    std::vector<std::pair<Time, Time>> all; // issued, there
+    for (int i = 0; i < 3000; ++i) {
+        const Time issued{static_cast<std::int64_t>(random() % 1000)};
+        const auto at = issued + Time{static_cast<std::int64_t>(random() % 200)};
+        Time before{};
+        for (const auto& [other, there] : all)
+            if (other <= issued)
+                before = std::max(before, there);
+        REQUIRE(order.all_there(issued) == before);
+        const auto there = order.arrive(issued, at);
+        REQUIRE(there == std::max(before, at));
+        all.emplace_back(issued, there);
+        if (i % 500 == 499)
+            all.clear(), order = {};
+    }
+}
+
+TEST_CASE("far more writes ahead than any card has are in order, the earliest at the latest of their times",
+          "[unit][pcie][posted]") {
+    const testbench::NothingIsPast begin;
+    WriteOrder order;
+    for (int i = 1; i <= 5000; ++i)
+        REQUIRE(order.arrive(Time{i * 10}, Time{i * 10 + 5}) == Time{i * 10 + 5});
+    for (int i = 4100; i <= 5000; ++i)
+        REQUIRE(order.arrive(Time{i * 10}, Time{i * 10}) == Time{i * 10 + 5});
+    const auto forgotten = order.arrive(Time{10}, Time{11});
+    CHECK(forgotten > Time{3900 * 10});
+    CHECK(forgotten < Time{4100 * 10});
+}
+
+TEST_CASE("a write order knows what of it is held", "[unit][pcie][posted]") {
     Probe probe;
     WriteOrder other;
-    CHECK(probe.order.arrive(5ns) == Time{5ns});
-    CHECK(probe.order.arrive(3ns) == Time{5ns});
-    CHECK(other.arrive(1ns) == Time{1ns});
-
     probe.hold(0, 1, 5ns);
     probe.hold(1, 1, 7ns);
     CHECK(probe.order.held == 2);

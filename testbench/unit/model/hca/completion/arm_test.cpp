@@ -277,3 +277,19 @@ TEST_CASE("a CQ in error raises no completion events", "[unit][arm]") {
 
     CHECK(bench.events() == 0);
 }
+
+TEST_CASE("an event does not come before the entry that it tells of", "[unit][arm]") {
+    for (const bool is_armed_before : {false, true}) {
+        Bench bench;
+        if (is_armed_before)
+            bench.arm(0);
+        bench.write(Completion{.opcode = CqeOpcode::req}, 18us);
+        if (!is_armed_before)
+            bench.arm(0); // at a time when the entry is not there yet
+
+        CHECK(bench.events() == 1);
+        CHECK(bench.dma.log().back().address >= Bench::eq_ring);
+        CHECK(bench.dma.log().back().at >= Time{18us});
+        CHECK(bench.interrupts.last_at >= Time{18us});
+    }
+}

@@ -285,3 +285,22 @@ TEST_CASE("an overrun is told to the queues that asked for CQ errors, not to the
     CHECK(bench.events() == 0);
     CHECK(eq.producer == 1);
 }
+
+TEST_CASE("an entry that is known early goes out no earlier than the one before it", "[unit][cqe]") {
+    Bench bench(2);
+    const Completion completion{.opcode = CqeOpcode::req, .qpn = abi::Qpn{0x1150}};
+    const auto issued = [&](std::uint32_t slot) {
+        for (const auto& access : bench.dma.log())
+            if (access.kind == model::port::MemoryDma::Kind::write && access.address == Bench::ring + slot * 64)
+                return access.at;
+        return Time{-1};
+    };
+    REQUIRE(bench.write(completion, 18us)); // its queue pair's context was missing
+    REQUIRE(bench.write(completion, 2us));
+    REQUIRE(bench.write(completion, 19us));
+
+    CHECK(issued(0) == Time{18us});
+    CHECK(issued(1) == Time{18us});
+    CHECK(issued(2) == Time{19us});
+    CHECK(bench.entry(1).view().get<"timestamp">() >= bench.entry(0).view().get<"timestamp">());
+}

@@ -31,8 +31,8 @@ struct Bench {
         a.uar_page = uar;
         return queues.create(number, a);
     }
-    void write(std::uint32_t cqn) {
-        queues.write(eqn, EventType::completion, 0, cqn, {}, [&](abi::View<abi::prm::Eqe> eqe) {
+    void write(std::uint32_t cqn, Time at = {}) {
+        queues.write(eqn, EventType::completion, 0, cqn, at, [&](abi::View<abi::prm::Eqe> eqe) {
             abi::prm::event_data<abi::prm::CompletionEventData>(eqe).set<"cqn">(cqn);
         });
     }
@@ -272,4 +272,17 @@ TEST_CASE("a doorbell through another page, or for another queue, moves nothing 
     CHECK(bench.interrupts() == 0);
     CHECK_FALSE(bench.eq.is_armed);
     CHECK(bench.log.all<traces::DoorbellIgnored>().size() == 2);
+}
+
+TEST_CASE("events go out in their order, and no interrupt comes before the event it is for", "[unit][eq]") {
+    Bench bench;
+    bench.write(1, 18us);
+    bench.write(2, 2us);
+
+    REQUIRE(bench.dma.log().size() == 2);
+    CHECK(bench.dma.log()[0].at == Time{18us});
+    CHECK(bench.dma.log()[1].at == Time{18us});
+    bench.doorbell(0, true); // at 0: neither is there yet
+    REQUIRE(bench.raised.vectors.size() == 1);
+    CHECK(bench.raised.last_at == Time{18us});
 }
