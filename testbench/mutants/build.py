@@ -1,7 +1,6 @@
 """The copy of the tree in which every guard can be broken, and its build. Numbers of mutants are kept between runs, so
 that a changed file rebuilds what includes it and nothing else."""
 
-import hashlib
 import json
 import pathlib
 import re
@@ -18,14 +17,6 @@ ROOMS += ["model/iommu", "model/pcie", "model/net", "model/nvme", "model/gpu"]
 # Unit tests of the model need its cores and nothing else, but for these, which need drivers.
 TESTED = "testbench/unit/model/"
 LEFT_OUT = ("testbench/unit/model/management/link_rate_test.cpp", "testbench/unit/model/simple/")
-
-
-def apart(text):
-    """A file of tests in a namespace of its own, so that those of a folder can be compiled together."""
-    included = max(match.end() for match in re.finditer(r"^#include .*\n", text, re.M))
-    own = f"mutants_apart_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    line = text.count("\n", 0, included) + 1
-    return f"{text[:included]}namespace {own} {{\n#line {line}\n{text[included:]}}} // namespace {own}\n"
 
 
 class Tree:
@@ -72,8 +63,6 @@ class Tree:
             data = (self.root / name).read_bytes()
             if name in self.sources:
                 data = self.sources[name].rewritten(active).encode()
-            elif name.startswith("testbench/unit/") and name.endswith("_test.cpp"):
-                data = apart(data.decode()).encode()
             path = self.copy / name
             if path.exists() and path.read_bytes() == data:
                 continue
