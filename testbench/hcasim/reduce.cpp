@@ -1,5 +1,6 @@
 #include "testbench/hcasim/reduce.h"
 
+#include "abi/prm/cqe.h"
 #include "testbench/hcasim/replay_text.h"
 #include "testbench/hcasim/trace_files.h"
 #include "testbench/program/console.h"
@@ -29,15 +30,34 @@ std::string deed(const Step& step) {
                        static_cast<unsigned>(step.signal), step.told.port, step.told.number);
 }
 
+/// Where a write of a completion says when that was, and the signature over it: in a shorter life, where it waits for
+/// fewer others, it may be sooner. Nothing of other writes, and of errors, which say what happened in the same bytes.
+bool says_when(std::span<const std::byte> written, std::size_t at) {
+    using Cqe = abi::prm::Cqe64;
+    using Timestamp = Cqe::field<"timestamp">;
+    if (written.size() < Cqe::size)
+        return false;
+    const auto entry = written.last<Cqe::size>();
+    const abi::ConstView<Cqe> cqe(entry);
+    const auto opcode = cqe.get<"opcode">();
+    if (cqe.get<"signature">() != abi::prm::cqe_signature(entry) || opcode == abi::prm::CqeOpcode::req_err ||
+        opcode == abi::prm::CqeOpcode::resp_err)
+        return false;
+    const auto begin = written.size() - Cqe::size;
+    return at == begin + abi::prm::cqe_signature_offset ||
+           (at >= begin + Timestamp::offset && at < begin + Timestamp::offset + sizeof(std::uint64_t));
+}
+
 /// Which bytes are not the same.
-std::string differing(std::span<const std::byte> one, std::span<const std::byte> other) {
+std::string differing(std::span<const std::byte> expected, std::span<const std::byte> actual) {
     constexpr std::size_t most_told = 64;
     std::string text;
     std::size_t told = 0;
-    for (std::size_t i = 0; i < std::min(one.size(), other.size()) && told < most_told; ++i)
-        if (one[i] != other[i])
+    for (std::size_t i = 0; i < std::min(expected.size(), actual.size()) && told < most_told; ++i)
+        if (expected[i] != actual[i] && !says_when(expected, i))
             text += fmt::format(" {}", i), ++told;
-    return one.size() == other.size() ? text : text + fmt::format(" length {} {}", one.size(), other.size());
+    return expected.size() == actual.size() ? text
+                                            : text + fmt::format(" length {} {}", expected.size(), actual.size());
 }
 
 /// The device's interfaces where a trace has no others.

@@ -1,6 +1,7 @@
 // `hcasim trace reduce` on recordings of the program's own kind, with devices that err on purpose.
 #include "testbench/hcasim/reduce.h"
 
+#include "abi/prm/cqe.h"
 #include "testbench/planted/planted.h"
 #include "testbench/program/status.h"
 #include "testbench/unit/testbench/hcasim/recorded_session.h"
@@ -145,6 +146,28 @@ TEST_CASE("differences are the same by their class and by the bytes that differ"
     CHECK(sameness(divergence) != one);
     divergence = {.kind = Divergence::Kind::extra, .expected_step = expected, .actual_step = actual};
     CHECK(sameness(divergence) != one);
+}
+
+TEST_CASE("when a completion was is no other mistake, but what an error says in the same bytes is", "[unit][replay]") {
+    const auto write = [](abi::prm::CqeOpcode opcode, std::uint64_t timestamp, std::uint32_t length) {
+        abi::Block<abi::prm::Cqe64> cqe;
+        cqe.view().set<"opcode">(opcode).set<"timestamp">(timestamp).set<"byte_cnt">(length);
+        cqe.view().set<"signature">(abi::prm::cqe_signature(cqe.bytes));
+        Step step;
+        step.what = Step::What::write;
+        step.bytes.assign(cqe.bytes.begin(), cqe.bytes.end());
+        return step;
+    };
+    const auto same = [](const Step& expected, const Step& actual) {
+        return sameness({.kind = Divergence::Kind::field, .expected_step = expected, .actual_step = actual});
+    };
+    using enum abi::prm::CqeOpcode;
+    CHECK(same(write(req, 5000, 16), write(req, 5000, 17)) == same(write(req, 5000, 16), write(req, 4000, 17)));
+    CHECK(same(write(req, 5000, 16), write(req, 5000, 17)) != same(write(req, 5000, 16), write(req, 4000, 16)));
+    CHECK(same(write(req_err, 5, 16), write(req_err, 5, 17)) != same(write(req_err, 5, 16), write(req_err, 4, 17)));
+    auto data = write(req, 5000, 16); // 64 bytes that are no completion: their signature says so
+    data.bytes[0] ^= std::byte{1};
+    CHECK(same(data, write(req, 5000, 17)) != same(data, write(req, 4000, 17)));
 }
 
 TEST_CASE("what a device does besides is in the course of a call, and all else at the record that was to come",
