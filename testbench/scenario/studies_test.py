@@ -89,14 +89,17 @@ def a_small_buffer_costs_dcqcn_its_rate():
 
 
 def small_reductions_let_flows_that_join_share_at_once():
-    said = shipped("dcqcn_joins", ("[50, 80, 98]", "[50, 98]"), (', "20 us"]', "]"), ('["4 us", "1 us"]', '["4 us"]'),
-                   ("values = [5, 20]", "values = [5]"), ('ai_rate" = 20', 'ai_rate" = 5'))
-    expect(said.count("it is in this band") == 2, said)
-    default, tuned = (at("settled", f"hca.dcqcn.rpg_min_dec_fac={dec}", f"hca.dcqcn.rpg_time_reset_ns={time}",
-                         f"hca.dcqcn.min_time_between_cnps_ns={notified}")
-                      for dec, time, notified in ((50, "300 us", "4 us"), (98, "100 us", "2 us")))
-    expect("dip is best with 3" in said, said)  # more is better, and the tuned ones have hardly a dip
-    expect(default == 24 and tuned <= 4, f"settled after {default} and {tuned} ms")
+    # Of all places the two that something is known of.
+    two = "".join(f'[[constraints]]\nproduct = ["hca.dcqcn.rpg_min_dec_fac", "hca.dcqcn.{key}"]\n'
+                  f"at_least = {least}\nat_most = {most}\n\n"
+                  for key, least, most in (("rpg_time_reset_ns", 9_000_000, 16_000_000),
+                                           ("min_time_between_cnps_ns", 190_000, 210_000)))
+    said = shipped("dcqcn_joins", ("[50, 80, 98]", "[50, 98]"), (', "20 us"]', "]"),
+                   ("values = [5, 20]", "values = [5]"), ('ai_rate" = 20', 'ai_rate" = 5'), ("[[expected]]", f"{two}[[expected]]"))
+    expect(said.count("it is in this band") == 2 and "\n10 points" in said, said)
+    default, tuned = (at("settled", f"hca.dcqcn.rpg_min_dec_fac={dec}") for dec in (50, 98))
+    expect(default > 20 and tuned < default / 2, f"settled after {default} and {tuned} ms")
+    expect("dip is best with 3" in said or "dip is best with 2" in said, said)  # more is better
 
 
 def the_iotlb_has_its_knee_in_the_published_band():
