@@ -100,6 +100,8 @@ def small_reductions_let_flows_that_join_share_at_once():
     expect(said.count("it is in this band") == 2 and "\n10 points" in said, said)
     default, tuned = (at("settled", f"hca.dcqcn.rpg_min_dec_fac={dec}") for dec in (50, 98))
     expect(default > 20 and tuned < default / 2, f"settled after {default} and {tuned} ms")
+    default, tuned = (at("fairness", f"hca.dcqcn.rpg_min_dec_fac={dec}") for dec in (50, 98))
+    expect(default < 0.99 < tuned, f"fairness {default} and {tuned}")
     expect("dip is best with 3" in said or "dip is best with 2" in said, said)  # more is better
 
 
