@@ -95,7 +95,7 @@ void step(Tape& tape) {
         const auto to = address(tape);
         const auto bytes = data();
         std::ranges::fill(bytes, tape.take<std::byte>());
-        root.processor().store(to, bytes, {}, Purpose::control);
+        root.processor().store(to, bytes, model::port::Time{}, Purpose::control);
         return;
     }
     case 5: {

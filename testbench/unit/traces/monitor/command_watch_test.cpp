@@ -66,10 +66,20 @@ TEST_CASE("a write that a damaged trace says to end behind the last address is n
     Given given(16);
     const std::array<std::byte, 8> bytes{};
     given.watch.register_written(~std::uint64_t{3}, bytes);
-    given.watch.register_written(0x14, bytes); // of which half would be behind the register
 
     CHECK(given.watch.has(queue));
     CHECK(given.finish());
+}
+
+TEST_CASE("of a write that goes beyond the queue's address the part counts that is of it", "[unit][monitor]") {
+    Given given(16);
+    std::array<std::byte, 8> bytes{};
+    abi::store<std::uint32_t, abi::Endian::big>(bytes.data(), 0x9000);
+    bytes.back() = std::byte{0xff};
+    given.watch.register_written(0x14, bytes); // the low half, and what is behind it
+
+    CHECK_FALSE(given.watch.has(queue)); // a driver that begins
+    CHECK(given.watch.has(0x9000));
 }
 
 TEST_CASE("a command that has failed, or was not delivered, is over and not told", "[unit][monitor]") {
