@@ -70,7 +70,7 @@ add_program_tests(studies studies_test.py "hcasim" 600
     a_doorbell_for_a_batch_is_better_than_blue_flame reads_go_as_far_as_their_window
     a_ring_is_for_many_bytes_and_a_tree_for_many_hosts
     access_control_costs_what_the_upstream_link_lacks a_small_buffer_costs_dcqcn_its_rate
-    small_reductions_let_flows_that_join_share_at_once
+    small_reductions_let_flows_that_join_share_and_fill_the_line
     the_iotlb_has_its_knee_in_the_published_band a_time_out_decides_what_loss_costs)
 # The same as job arrays, on a cluster of the test's own.
 add_program_tests(slurm slurm_test.py "hcasim" 900

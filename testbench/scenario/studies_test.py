@@ -88,7 +88,7 @@ def a_small_buffer_costs_dcqcn_its_rate():
         expect(none > 380 and swift > 350, f"{buffer}: a slow cable: {none} and {swift} Gbit/s")
 
 
-def small_reductions_let_flows_that_join_share_at_once():
+def small_reductions_let_flows_that_join_share_and_fill_the_line():
     # Of all places the two that something is known of.
     two = "".join(f'[[constraints]]\nproduct = ["hca.dcqcn.rpg_min_dec_fac", "hca.dcqcn.{key}"]\n'
                   f"at_least = {least}\nat_most = {most}\n\n"
