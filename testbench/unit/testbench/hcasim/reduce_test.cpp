@@ -164,7 +164,8 @@ TEST_CASE("when a completion was is no other mistake, but what an error says in 
     using enum abi::prm::CqeOpcode;
     CHECK(same(write(req, 5000, 16), write(req, 5000, 17)) == same(write(req, 5000, 16), write(req, 4000, 17)));
     CHECK(same(write(req, 5000, 16), write(req, 5000, 17)) != same(write(req, 5000, 16), write(req, 4000, 16)));
-    CHECK(same(write(req_err, 5, 16), write(req_err, 5, 17)) != same(write(req_err, 5, 16), write(req_err, 4, 17)));
+    for (const auto error : {req_err, resp_err})
+        CHECK(same(write(error, 5, 16), write(error, 5, 17)) != same(write(error, 5, 16), write(error, 4, 17)));
     auto data = write(req, 5000, 16); // 64 bytes that are no completion: their signature says so
     data.bytes[0] ^= std::byte{1};
     CHECK(same(data, write(req, 5000, 17)) != same(data, write(req, 4000, 17)));
