@@ -164,6 +164,9 @@ TEST_CASE("when a completion was is no other mistake, but what an error says in 
     using enum abi::prm::CqeOpcode;
     CHECK(same(write(req, 5000, 16), write(req, 5000, 17)) == same(write(req, 5000, 16), write(req, 4000, 17)));
     CHECK(same(write(req, 5000, 16), write(req, 5000, 17)) != same(write(req, 5000, 16), write(req, 4000, 16)));
+    auto unsigned_mistake = write(req, 5000, 17); // the signature is that of the entry without the mistake
+    unsigned_mistake.bytes[abi::prm::cqe_signature_offset] = write(req, 5000, 16).bytes[abi::prm::cqe_signature_offset];
+    CHECK(same(write(req, 5000, 16), unsigned_mistake) == same(write(req, 5000, 16), write(req, 4000, 17)));
     for (const auto error : {req_err, resp_err})
         CHECK(same(write(error, 5, 16), write(error, 5, 17)) != same(write(error, 5, 16), write(error, 4, 17)));
     auto data = write(req, 5000, 16); // 64 bytes that are no completion: their signature says so
