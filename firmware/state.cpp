@@ -116,8 +116,7 @@ void State::reset() {
     tear_down();
     is_enabled_ = false;
     issi = 0;
-    performance.reset();
-    cleared = {};
+    // What was cleared of the port's counters stays so: they count on, whatever becomes of the function.
     forgiven = violations();
     capabilities = Capabilities(config());
     // Without initialization pages there is nothing to account against.

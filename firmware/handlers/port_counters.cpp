@@ -44,7 +44,9 @@ Reply query_vport_counter(State& state, const Call&, In<prm::QueryVportCounterIn
 Reply read_port_counters(State& state, std::span<const std::byte> in, std::span<std::byte> out) {
     const abi::ConstView<prm::PpcntReg> asked(in);
     const auto group = asked.get<"grp">();
-    if (state.config().is_ethernet || (group != prm::ppcnt_infiniband && group != prm::ppcnt_infiniband_extended))
+    // mlx5_ib reads the first group of RoCE ports, too, for the counters of errors in sysfs (Linux, "IB/mlx5: Modify
+    // MAD reading counters method to use counter registers").
+    if (group != prm::ppcnt_infiniband && (group != prm::ppcnt_infiniband_extended || state.config().is_ethernet))
         return refuse("access_reg.counter_group");
     using Kind = model::management::PerformanceAgent::Kind;
     const auto kind = group == prm::ppcnt_infiniband ? Kind::classic : Kind::extended;

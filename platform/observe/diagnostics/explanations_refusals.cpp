@@ -90,7 +90,8 @@ constexpr auto causes = std::to_array<Cause>({
     {"access_reg.not_infiniband", "the port type is Ethernet (cap port_type); use the Ethernet registers"},
     {"access_reg.admin_status", "1 is up, 2 is down"},
     {"access_reg.endianness", "write he = 0 into HOST_ENDIANNESS"},
-    {"access_reg.counter_group", "take group 0x20 or 0x21 of an InfiniBand port; other counters are not built"},
+    {"access_reg.counter_group", "take group 0x20, which any port has, or 0x21 of an InfiniBand port; other counters "
+        "are not built"},
     {"query_q_counter.aggregate", "read one counter set at a time"},
     {"buffer.pages_missing", "pas[] must hold ceil((page_offset + size of the ring) / page size) addresses; "
         "log_page_size is the exponent minus 12"},

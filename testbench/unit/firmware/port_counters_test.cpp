@@ -12,7 +12,7 @@ using prm::Opcode;
 namespace {
 
 struct Bench : CommandBench {
-    Bench() : CommandBench(infiniband()) { REQUIRE(initialize()); }
+    explicit Bench(const model::hca::HcaConfig& config = infiniband()) : CommandBench(config) { REQUIRE(initialize()); }
     static constexpr std::uint16_t config_lid = 1;
     static model::hca::HcaConfig infiniband() {
         auto config = untimed();
@@ -82,6 +82,21 @@ TEST_CASE("counters of the vport that are cleared begin anew, and those of the p
     CHECK(bench.ppcnt<prm::IbExtendedPortCounters>(0x21).view().get<"port_rcv_pkts_low">() == 2);
 }
 
+TEST_CASE("counters that were cleared do not come back when the driver goes", "[unit][firmware][counters]") {
+    Bench bench;
+    bench.receive(nobody);
+    bench.vport(true);
+    bench.ppcnt<prm::IbExtendedPortCounters>(0x21, true);
+
+    REQUIRE(bench.run<prm::TeardownHcaOut>(Input<prm::TeardownHcaIn>(Opcode::teardown_hca)).is_ok());
+    REQUIRE(bench.run<prm::DisableHcaOut>(Input<prm::DisableHcaIn>(Opcode::disable_hca)).is_ok());
+    bench.receive(nobody);
+    REQUIRE(bench.initialize());
+
+    CHECK(bench.ppcnt<prm::IbExtendedPortCounters>(0x21).view().get<"port_rcv_pkts_low">() == 1);
+    CHECK(bench.vport().view().sub<"received_ib_unicast">().get<"packets">() == 1);
+}
+
 TEST_CASE("a damaged packet is an error of the port and no packet", "[unit][firmware][counters]") {
     Bench bench;
     bench.receive(nobody, true);
@@ -91,6 +106,17 @@ TEST_CASE("a damaged packet is an error of the port and no packet", "[unit][firm
     CHECK(bench.vport().view().sub<"received_ib_unicast">().get<"packets">() == 0);
     bench.ppcnt<prm::IbPortCounters>(0x20, true);
     CHECK(bench.ppcnt<prm::IbPortCounters>(0x20).view().get<"port_rcv_errors">() == 0);
+}
+
+TEST_CASE("an Ethernet port has the counters of errors that mlx5_ib reads", "[unit][firmware][counters]") {
+    auto config = Bench::infiniband();
+    config.is_ethernet = true;
+    Bench bench(config);
+    Packet packet;
+    packet.image.assign(60, std::byte{0x11});
+    bench.hca.receive(packet, bench.clock.now());
+
+    CHECK(bench.ppcnt<prm::IbPortCounters>(0x20).view().get<"port_rcv_errors">() == 1);
 }
 
 TEST_CASE("a packet for another LID is an error of the port and no packet", "[unit][firmware][counters]") {
