@@ -34,15 +34,19 @@ constexpr std::size_t records_at_once = 1024;
 /// What a write in the backlog costs beside its bytes.
 constexpr std::size_t put_cost = 64;
 
+/// Has writes to an event not wait for its reader. That is a property of the open file, which the client has, too, and
+/// may have taken back; so it is asked for before each write.
+bool keep_from_waiting(const Descriptor& event) {
+    const int flags = ::fcntl(event.number(), F_GETFL);
+    return flags >= 0 && ((flags & O_NONBLOCK) != 0 || ::fcntl(event.number(), F_SETFL, flags | O_NONBLOCK) == 0);
+}
+
 /// Descriptors come from anybody: only an eventfd takes a write without waiting and without a signal.
-bool prepare_event(const Descriptor& file) {
+bool is_event(const Descriptor& file) {
     std::array<char, 32> target{};
     const auto path = fmt::format("/proc/self/fd/{}", file.number());
-    if (::readlink(path.c_str(), target.data(), target.size() - 1) < 0 ||
-        std::string_view(target.data()) != "anon_inode:[eventfd]")
-        return false;
-    const int flags = ::fcntl(file.number(), F_GETFL);
-    return flags >= 0 && ::fcntl(file.number(), F_SETFL, flags | O_NONBLOCK) == 0;
+    return ::readlink(path.c_str(), target.data(), target.size() - 1) >= 0 &&
+           std::string_view(target.data()) == "anon_inode:[eventfd]";
 }
 
 /// Whether a write into configuration space begins a function-level reset.
@@ -309,7 +313,7 @@ int FunctionPort::set_irqs(const IrqSetRequest& set, std::vector<Descriptor> fil
     const bool is_msix = set.index == static_cast<std::uint32_t>(protocol::IrqType::msix);
     if (set.action != Action::trigger && (!is_msix || set.data == Data::eventfd))
         return EINVAL;
-    if (!std::ranges::all_of(files, prepare_event))
+    if (!std::ranges::all_of(files, is_event))
         return EINVAL;
     auto& all = irqs(set.index);
     if (set.count == 0)
@@ -349,7 +353,7 @@ void FunctionPort::steer_all() {
 
 void FunctionPort::signal(std::uint32_t vector) {
     const auto& all = irqs(static_cast<std::uint32_t>(protocol::IrqType::msix));
-    if (vector >= all.size() || !all[vector].event)
+    if (vector >= all.size() || !all[vector].event || !keep_from_waiting(all[vector].event))
         return;
     ++signals_;
     constexpr std::uint64_t one = 1;

@@ -4,9 +4,13 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <utility>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace testbench;
 using namespace platform::bridge::vfio_user;
@@ -72,4 +76,20 @@ TEST_CASE("each function of a card is a client's own: registers, memory and inte
     guest.function(1).work();
     CHECK(functions[0].resets == 0);
     CHECK(functions[1].resets == 1);
+}
+
+TEST_CASE("a client whose eventfd is full, and told to wait, holds nobody up", "[module][vfio_user]") {
+    GuestMachine machine;
+    auto& port = machine.guest.function(0);
+    const EventCounter event;
+    std::vector<Descriptor> files;
+    files.push_back(event.descriptor());
+    REQUIRE(port.set_irqs({Data::eventfd, Action::trigger, 2, 0, 1, {}}, std::move(files)) == 0);
+    constexpr std::uint64_t full = ~std::uint64_t{0} - 1;
+    REQUIRE(::write(event.file(), &full, sizeof full) == sizeof full);
+    REQUIRE(::fcntl(event.file(), F_SETFL, O_RDWR) == 0); // of the open file, which is the port's, too
+
+    CHECK(port.set_irqs({Data::none, Action::trigger, 2, 0, 1, {}}, {}) == 0);
+
+    CHECK(::fcntl(event.file(), F_GETFL) == (O_RDWR | O_NONBLOCK));
 }
