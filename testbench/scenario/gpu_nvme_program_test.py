@@ -92,6 +92,8 @@ def refuses_mistakes():
     refused(refusal("--set", "scenario.queue_depth=65"), "scenario.queue_depth", "64")
     refused(refusal("--set", "scenario.message=4097"), "scenario.message", "4096")
     refused(refusal("--set", "scenario.message=4 MiB"), "scenario.message")
+    refused(refusal("--payload", str(payload(2_000_000)), "--set", "A.nvme0.size=1 MiB"),
+            "2000000 bytes, does not fit into the first namespace of 1048576 bytes", "A.nvme0.size")
     refused(run("--set", "scenario.name=gpu_nvme"), "caching_gpu")
 
 

@@ -9,6 +9,7 @@
 #include "testbench/scenario/counting.h"
 #include "testbench/scenario/gpu_nvme.h"
 #include "testbench/scenario/gpu_nvme_laboratory.h"
+#include "testbench/scenario/nvme_run.h"
 #include "testbench/scenario/programs.h"
 #include "testbench/scenario/runs.h"
 #include "testbench/scenario/sha256.h"
@@ -210,7 +211,7 @@ std::expected<void, std::string> gpu_nvme_fits(const platform::topology::Config&
                                            config.scenario.message_bytes, drive_page, largest_command));
     if (payload_bytes == 0)
         return std::unexpected(std::string("the payload is empty"));
-    return {};
+    return payload_fits_drive(described, parts->drive, payload_bytes);
 }
 
 std::expected<IoReport, std::string> run_gpu_nvme_program(const Context& context, const IoSetup& setup) {

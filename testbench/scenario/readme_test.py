@@ -34,6 +34,20 @@ def shown_by(command, lines):
     return re.sub(r" +$", "", output, flags=re.MULTILINE)
 
 
+def is_of_the_program_itself(command):
+    """What is moved without --payload is the program, whose size is that of its build: a sanitizer's does not fit
+    everywhere, and what is shown then is how it is refused. Scenarios with bytes of their own refuse a payload."""
+    for config, options in re.findall(r"hcasim run (\S+)([^|;]*)", command):
+        if "--payload" not in options and run_check(config) == 0:
+            return True
+    return False
+
+
+def run_check(config):
+    return subprocess.run([PROGRAM, "check", config, "--payload", "LICENSE"], cwd=SOURCE, check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+
 def without_wall_times(text):
     """They may be longer or shorter, and the columns with them."""
     return [re.sub(" +", " ", WALL.sub("#", line)) for line in text.strip("\n").splitlines()]
@@ -43,6 +57,7 @@ def what_the_readme_shows_is_what_the_program_says():
     blocks = list(SHOWN.finditer(README.read_text()))
     expect(len(blocks) >= 6, f"the README has {len(blocks)} blocks")
     for found in blocks:
+        expect(not is_of_the_program_itself(found["command"]), f"{found['command']}: what it moves is the program")
         said = without_wall_times(shown_by(found["command"], found["lines"]))
         shown = without_wall_times(found["block"])
         for number, (ours, theirs) in enumerate(zip(shown, said)):
