@@ -135,6 +135,8 @@ int calibrate(const CalibrateOptions& options) {
     const auto chosen = choose_rows(options.row);
     if (!chosen)
         return refuse(chosen.error());
+    if (options.lists && !options.json.empty())
+        return refuse(fmt::format("--json {}: has what was measured, and --list measures nothing", options.json));
     const bool tells = !platform::observe::files::is_standard_output(options.json);
     Console console(tells ? stdout : stderr, Console::Speech::all);
     if (options.lists) {

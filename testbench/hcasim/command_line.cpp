@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace hcasim {
 namespace {
@@ -176,6 +177,28 @@ std::string names_of(const std::vector<CLI::App*>& commands) {
     return names;
 }
 
+/// The command that was given, to its last word: "trace show".
+std::pair<const CLI::App*, std::string> given_command(const CLI::App& app) {
+    const CLI::App* command = &app;
+    std::string name;
+    for (auto next = app.get_subcommands(); !next.empty(); next = command->get_subcommands()) {
+        command = next.front();
+        name += command->get_name() + " ";
+    }
+    return {command, name};
+}
+
+/// An option that has taken another one for its value, as --json in `--json -q`: the parser gives an option that wants
+/// a value the next word, whatever it is. Empty: there is none.
+std::string find_swallowed(const CLI::App& command) {
+    for (const auto* option : command.get_options())
+        if (option->get_items_expected_min() != 0 && !option->get_positional())
+            for (const auto& value : option->results())
+                if (value.starts_with('-') && command.get_option_no_throw(value) != nullptr)
+                    return fmt::format("{}: its value is missing before {}", option->get_name(), value);
+    return {};
+}
+
 } // namespace
 
 Command parse_command_line(int argc, const char* const* argv) {
@@ -279,6 +302,9 @@ Command parse_command_line(int argc, const char* const* argv) {
     const std::vector<CLI::App*> commands = app.get_subcommands({});
     try {
         app.parse(argc, argv);
+        const auto [command, name] = given_command(app);
+        if (const auto swallowed = find_swallowed(*command); !swallowed.empty())
+            return Leave{2, fmt::format("hcasim: {} (see hcasim {}--help)\n", swallowed, name)};
         if (app.get_subcommands().empty())
             return Leave{2, fmt::format("hcasim: a command is missing: {} (see hcasim --help)\n", names_of(commands))};
     } catch (const CLI::CallForHelp&) {
@@ -289,10 +315,13 @@ Command parse_command_line(int argc, const char* const* argv) {
     } catch (const CLI::CallForVersion& version) {
         return Leave{0, fmt::format("{}\n", version.what())};
     } catch (const CLI::ParseError& error) {
-        const bool has_command = !app.get_subcommands().empty();
-        return Leave{2, has_command ? fmt::format("hcasim: {} (see hcasim --help)\n", error.what())
-                                    : fmt::format("hcasim: {}; the commands are {} (see hcasim --help)\n", error.what(),
-                                                  names_of(commands))};
+        const auto [command, name] = given_command(app);
+        // Where an option has taken another one, it is not the word behind that one that is wrong.
+        const auto swallowed = find_swallowed(*command);
+        const auto what = swallowed.empty() ? std::string(error.what()) : swallowed;
+        return Leave{2, !name.empty() ? fmt::format("hcasim: {} (see hcasim {}--help)\n", what, name)
+                                      : fmt::format("hcasim: {}; the commands are {} (see hcasim --help)\n",
+                                                    error.what(), names_of(commands))};
     }
     if (keys->parsed())
         return Leave{0, lists_as_json ? platform::topology::keys_as_json() : platform::topology::print_keys()};
@@ -323,8 +352,16 @@ Command parse_command_line(int argc, const char* const* argv) {
         options.ranks = ranks;
     if (run_payload->count() != 0)
         options.plan.payload = payload;
-    if (prints_config)
+    if (prints_config) {
+        constexpr std::array others{"--payload", "--json",   "--events", "--pcap",
+                                    "--explain", "--record", "--quiet",  "--ranks"};
+        for (const auto* other : others)
+            if (run->get_option(other)->count() != 0)
+                return Leave{2, fmt::format("hcasim: {}: --print-config runs nothing, and prints to standard output; "
+                                            "leave one of them out\n",
+                                            other)};
         return PrintConfigOptions{options.plan};
+    }
     return options;
 }
 

@@ -63,6 +63,33 @@ const Subject& subject_of(const std::vector<std::string>& operations) {
     return *race::subjects().front();
 }
 
+/// Why these are not the transfers of one subject; empty: they are.
+std::string why_none(const Subject& subject, const std::vector<std::string>& wanted) {
+    const auto has = [](const Subject& one, std::string_view wish) {
+        return wish == one.name() ||
+               std::ranges::find(one.operations(), wish, &race::Operation::name) != one.operations().end();
+    };
+    for (const auto& wish : wanted) {
+        if (wish == "all" || has(subject, wish))
+            continue;
+        std::string names;
+        bool is_known = are_gpu_programs(std::vector{wish});
+        for (const auto* one : race::subjects()) {
+            is_known |= has(*one, wish);
+            names += fmt::format(" {}", one->name());
+            for (const auto* operation : one->operations())
+                names += fmt::format(" {}", operation->name());
+        }
+        if (is_known)
+            return fmt::format("'{}' is no scenario of '{}', of which others here are: explore one kind at a time, or "
+                               "all",
+                               wish, subject.name());
+        return fmt::format("unknown scenario '{}', there are: all{}; of programs of a GPU gpu_nvme gpu_rdma gpu", wish,
+                           names);
+    }
+    return {};
+}
+
 /// "revoke", "revoke+death", "all".
 std::expected<std::vector<Actions>, std::string> choose_actions(const std::vector<std::string>& wanted,
                                                                 const Subject& subject) {
@@ -218,6 +245,8 @@ struct Choice {
 };
 
 std::expected<Choice, std::string> choose(const Subject& subject, const ExploreOptions& options) {
+    if (const auto why = why_none(subject, options.operations); !why.empty())
+        return std::unexpected(why);
     const bool is_named = std::ranges::find(options.operations, subject.name()) != options.operations.end();
     const auto operations =
         choose("scenario", is_named ? std::vector<std::string>{} : options.operations, subject.operations());
@@ -259,10 +288,13 @@ int explore(const Choice& choice, const ExploreOptions& options) {
     }
     // What only a remapping unit can stop or get wrong.
     const bool has_unit = std::ranges::any_of(configs, [](const Config& config) { return config.iommu.is_present; });
-    if (!has_unit && ((plant != nullptr && plant->needs_unit()) ||
-                      (!options.actions.empty() && std::ranges::all_of(choice.actions, race::need_unit))))
-        return refuse("memory that is given back under a live key is a remapping unit's affair: --set "
-                      "iommu.present=true");
+    if (!has_unit && plant != nullptr && plant->needs_unit())
+        return refuse(fmt::format("--plant {}: is a mistake only with a remapping unit; add --set iommu.present=true",
+                                  plant->name()));
+    if (!has_unit && !options.actions.empty() && std::ranges::all_of(choice.actions, race::need_unit))
+        return refuse(fmt::format("--inject {}: only a remapping unit can stop accesses to memory that is gone then; "
+                                  "add --set iommu.present=true",
+                                  fmt::join(options.actions, ",")));
 
     Exploration exploration(options, chosen, configs);
     for (const auto* operation : choice.operations)

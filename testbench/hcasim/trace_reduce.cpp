@@ -22,6 +22,9 @@ void add_reduce(CLI::App& trace, TraceJob& job, const MakeFor& make) {
         .add_option_function<std::string>(
             "--budget",
             [options](const std::string& text) {
+                // A number alone would be picoseconds, as times of a recording are: nobody means them here.
+                if (text.find_first_not_of("0123456789.") == text.npos)
+                    throw CLI::ValidationError("--budget", fmt::format("\"{0}\" has no unit; {0}s are seconds", text));
                 const auto time = traces::tool::parse_time(text);
                 if (!time)
                     throw CLI::ValidationError("--budget", time.error());

@@ -71,6 +71,7 @@ def calibration_refuses_mistakes():
     refused(call("calibrate", PROFILES / "connectx5.toml", "--row", "("), "--row")
     refused(call("calibrate", PROFILES / "connectx5.toml", "--row", "no such row"), "--list")
     refused(call("calibrate", PROFILES / "connectx5.toml", "--set", "hca.unit=1"), "hca.unit")
+    refused(call("calibrate", "--list", "--json", "-"), "--json -", "--list")
 
 
 main(globals())

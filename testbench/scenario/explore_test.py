@@ -328,7 +328,13 @@ def explorer_refuses_mistakes():
         ran = explore("write", option, "0")
         refused(ran, option)
         expect(len(ran.stderr) < 200, f"a range with a number of hundreds of digits: {ran.stderr}")
-    refused(explore("jump"), "unknown scenario 'jump'", "write")
+    refused(explore("jump"), "unknown scenario 'jump'", " write ", " nvme_read ", " gpu_doorbell;", " gpu_rdma ")
+    for names in ("rdma,jump", "write,jump", "nvme,jump", "nvme_read,jump"):
+        refused(explore(names), "unknown scenario 'jump'")
+    for names in ("rdma,nvme", "write,nvme_read", "write,gpu_rdma"):
+        refused(explore(names), "one kind at a time")
+    refused(explore("nvme_read", "--inject", "revoke", "--set", "iommu.present=false"), "--inject revoke",
+            "remapping unit")
     refused(explore("write", "--inject", "love"), "unknown action 'love'", "revoke")
     refused(explore("write", "--inject", "release+revoke"), "'release+revoke' cannot be")
     refused(explore("write", "--victim", "you"), "unknown side 'you'", "responder")

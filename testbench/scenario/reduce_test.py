@@ -98,6 +98,7 @@ def refuses_mistakes():
     refused(call(PROGRAM, "trace", "reduce", trace, "--out", out), "nothing to look for")
     refused(call(PROGRAM, "trace", "reduce", SCRATCH / "nowhere", "--out", out), "nowhere")
     refused(call(PROGRAM, "trace", "reduce", trace, "--out", out, "--budget", "soon"), "--budget", "soon")
+    refused(call(PROGRAM, "trace", "reduce", trace, "--out", out, "--budget", "10"), "--budget", "has no unit", "10s")
     refused(call(PROGRAM, "trace", "reduce", trace, "--out", out, "--at", "C.hca"), "C.hca", "was not recorded")
     refused(call(PROGRAM, "trace", "reduce", trace), "--out")
     expect(not out.exists(), "a refused reduction has left a file")

@@ -22,6 +22,21 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
+/// The lines of a configuration, each with the name of its table: many tables have keys of the same name.
+std::vector<std::string> settings_of(std::string_view configuration) {
+    std::vector<std::string> settings;
+    std::string table;
+    for (const auto line : lines_of(configuration)) {
+        if (line.size() > 1 && line[0] == '[' && line[1] == '[') // one of a list
+            table = fmt::format("{} ", line);
+        else if (line.starts_with('['))
+            table = fmt::format("{}.", line.substr(1, line.find(']') - 1));
+        else if (!line.empty())
+            settings.push_back(fmt::format("{}{}", table, line));
+    }
+    return settings;
+}
+
 void add_fields(std::vector<std::string>& into, const Quoted::Structure& a, const Quoted::Structure& b) {
     std::string text_a, text_b;
     abi::print(text_a, *a.layout, a.bytes, abi::PrintForm::lines);
@@ -110,11 +125,11 @@ std::vector<std::string> head_changes(const codec::Head& a, const codec::Head& b
     if (a.identity.seed != b.identity.seed)
         changes.push_back(fmt::format("seed: {} in A, {} in B", a.identity.seed, b.identity.seed));
     constexpr std::size_t most_lines = 20;
-    const auto lines_a = lines_of(a.configuration), lines_b = lines_of(b.configuration);
+    const auto lines_a = settings_of(a.configuration), lines_b = settings_of(b.configuration);
     const auto add = [&](const auto& lines, const auto& others, char side) {
         const std::set<std::string_view> known(others.begin(), others.end());
         std::size_t left = most_lines;
-        for (const auto line : lines)
+        for (const auto& line : lines)
             if (!known.contains(line) && left != 0 && left-- != 0)
                 changes.push_back(fmt::format("configuration, only in {}: {}", side, line));
     };

@@ -116,6 +116,29 @@ TEST_CASE("a mistake on the command line is one line and status 2", "[unit][hcas
     }
 }
 
+TEST_CASE("an option whose value is missing does not take the option behind it", "[unit][hcasim]") {
+    for (const auto& words : {std::initializer_list<const char*>{"run", "a", "--json", "-q"},
+                              {"run", "a", "--json", "--payload", "data"},
+                              {"run", "a", "--json", "--set", "link.loss=0"}}) {
+        const auto [code, text] = leave(words);
+        CHECK(code == 2);
+        CHECK(text.find("--json: its value is missing before -") != text.npos);
+    }
+    CHECK(std::get<RunOptions>(parse({"run", "a", "--json", "-"})).json == "-");
+    CHECK(std::holds_alternative<SweepOptions>(parse({"sweep", "s", "--slurm-option", "--account=me"})));
+}
+
+TEST_CASE("a mistake behind a command leads to the help of that command", "[unit][hcasim]") {
+    CHECK(leave({"run"}).text.find("(see hcasim run --help)") != std::string::npos);
+    CHECK(leave({"trace", "show"}).text.find("(see hcasim trace show --help)") != std::string::npos);
+    CHECK(leave({"frob"}).text.find("(see hcasim --help)") != std::string::npos);
+}
+
+TEST_CASE("a configuration that is printed leaves nothing for other files", "[unit][hcasim]") {
+    for (const auto* option : {"--payload", "--json", "--events", "--pcap", "--record"})
+        CHECK(leave({"run", "a", "--print-config", option, "file"}).text.find(option) != std::string::npos);
+}
+
 TEST_CASE("the help of run names its options and where the keys are listed, and is short", "[unit][hcasim]") {
     const auto [code, text] = leave({"run", "--help"});
 

@@ -3,6 +3,7 @@
 
 #include "testbench/harness/seed.h"
 #include "testbench/unit/traces/tool/session.h"
+#include "traces/tool/changes.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -215,4 +216,19 @@ TEST_CASE("who says its event first is a question of time, what each says is not
     CHECK_FALSE(told.outcome.is_same);
     CHECK_THAT(told.text, ContainsSubstring("events of B.hca: record 2 is not the same") &&
                               ContainsSubstring("events of A.hca: the same") && ContainsSubstring("index=0x8"));
+}
+
+TEST_CASE("a key of the configuration is the same only in its table", "[unit][trace-tool]") {
+    const codec::Head a{.identity = {},
+                        .configuration = "[pcie.device]\nlatency_ns = 150\n\n[link]\nlatency_ns = 500\n",
+                        .names = {},
+                        .interfaces = {}};
+    auto b = a;
+    b.configuration = "[pcie.device]\nlatency_ns = 500\n\n[link]\nlatency_ns = 150\n";
+
+    CHECK(head_changes(a, a).empty());
+    CHECK(head_changes(a, b) == std::vector<std::string>{"configuration, only in A: pcie.device.latency_ns = 150",
+                                                         "configuration, only in A: link.latency_ns = 500",
+                                                         "configuration, only in B: pcie.device.latency_ns = 500",
+                                                         "configuration, only in B: link.latency_ns = 150"});
 }
