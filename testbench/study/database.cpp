@@ -16,7 +16,9 @@ Database::Database(const std::string& path, Access access) {
     sqlite3* opened = nullptr;
     // Who reads may have to take back what a killed one has begun to write.
     const auto flags = SQLITE_OPEN_READWRITE | (access == Access::read ? 0 : SQLITE_OPEN_CREATE);
-    const auto code = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
+    // SQLite takes ":memory:" for no file at all, and "file:..." for a URI: here both are names of files.
+    const auto place = path.starts_with('/') ? path : "./" + path;
+    const auto code = sqlite3_open_v2(place.c_str(), &opened, flags, nullptr);
     handle_.reset(opened);
     if (code != SQLITE_OK)
         throw std::runtime_error(opened == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(opened));

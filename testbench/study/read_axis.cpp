@@ -44,8 +44,12 @@ void read_range(const toml::table& table, std::string_view name, Axis& axis, Fau
         range.note({}, fmt::format("'{}' has words for values: list them as values = [...]", axis.key));
         return;
     }
+    // Each key is looked at before the first return: one that nobody has asked for counts as unknown.
+    const bool has_step = axis.spacing == Spacing::linear && range.has("step");
     const auto from = raw(range, table, "from", axis), to = raw(range, table, "to", axis);
-    if (!from || !to)
+    const auto written = has_step ? raw(range, table, "step", axis) : std::optional<double>{};
+    const auto points = has_step ? 0 : range.whole("points", 5, 2, most_values);
+    if (!from || !to || (has_step && !written))
         return;
     if (!(*from < *to))
         return range.note("to", "a range goes upward: 'to' is to be more than 'from'");
@@ -53,15 +57,15 @@ void read_range(const toml::table& table, std::string_view name, Axis& axis, Fau
     axis.to = *to;
     double count = 0;
     double step = 0;
-    if (axis.spacing == Spacing::linear && range.has("step")) {
-        step = raw(range, table, "step", axis).value_or(0);
+    if (written) {
+        step = *written;
         if (!(step > 0))
             return range.note("step", "'step' wants more than 0");
         count = std::floor((*to - *from) / step + 1e-9) + 1;
         if (count > static_cast<double>(most_values))
             return range.note("step", fmt::format("this is {:.0f} values, at most {} can be", count, most_values));
     } else {
-        count = static_cast<double>(range.whole("points", 5, 2, most_values));
+        count = static_cast<double>(points);
         step = (*to - *from) / (count - 1);
     }
     if (axis.spacing == Spacing::logarithmic && *from <= 0)

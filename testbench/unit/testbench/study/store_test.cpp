@@ -237,3 +237,19 @@ TEST_CASE("arrays at work are noted until they are forgotten, and are no content
     CHECK(store->arrays().empty());
     CHECK(study::Store::read(place.path())->digest() == digest);
 }
+
+TEST_CASE("a name that SQLite has a meaning for is that of a file", "[unit][study]") {
+    const auto before = std::filesystem::current_path();
+    const auto scratch = std::filesystem::temp_directory_path() / fmt::format("store.{}", ::getpid());
+    std::filesystem::create_directory(scratch);
+    std::filesystem::current_path(scratch);
+    for (const std::string name : {":memory:", "file:x.sqlite", "file:y?mode=memory", "-"}) {
+        INFO(name);
+        CHECK(study::Store::open(name, origin()).has_value());
+        CHECK(study::Store::read(name).has_value());
+        CHECK(std::filesystem::file_size(name) != 0);
+    }
+    CHECK_FALSE(std::filesystem::exists("x.sqlite"));
+    std::filesystem::current_path(before);
+    std::filesystem::remove_all(scratch);
+}
