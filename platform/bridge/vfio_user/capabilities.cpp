@@ -11,6 +11,16 @@ namespace platform::bridge::vfio_user {
 namespace {
 
 constexpr unsigned max_depth = 8;
+/// No name of the protocol is longer, with those that it lies in. A path is made for each value, so that long ones
+/// would cost us the square of a message's length.
+constexpr std::size_t max_path = 64;
+
+/// The path of a value within that of another one. What is too long is nobody's name, nor is what lies in it.
+std::string path_within(const std::string& path, std::string_view key) {
+    if (path.size() + key.size() > max_path)
+        return "?";
+    return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
 
 /// A reader of JSON that reports the values it passes to `Visit` by their path: "capabilities.max_msg_fds".
 template <class Visit> class Reader {
@@ -51,8 +61,7 @@ private:
             skip_space();
             const auto key = read_string();
             skip_space();
-            if (!key || !peek(':') || !take() ||
-                !read_value(path.empty() ? std::string(*key) : fmt::format("{}.{}", path, *key), depth + 1))
+            if (!key || !peek(':') || !take() || !read_value(path_within(path, *key), depth + 1))
                 return false;
             skip_space();
             if (peek('}'))
@@ -142,7 +151,8 @@ std::optional<Capabilities> parse_capabilities(std::string_view text) {
             found.max_descriptors = *number;
         if (path == "max_data_xfer_size")
             found.max_transfer = *number;
-        found.named.emplace(path);
+        if (is_number) // others are answered with nothing, and there may be any number of them
+            found.named.emplace(path);
         return true;
     };
     if (!Reader(text, visit).read_all())

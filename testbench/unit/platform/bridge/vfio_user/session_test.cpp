@@ -2,6 +2,8 @@
 
 #include "testbench/unit/platform/bridge/vfio_user/talk.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cerrno>
 #include <string>
@@ -44,6 +46,17 @@ TEST_CASE("capabilities that are no JSON end the session with EINVAL", "[unit][v
         CHECK(error_of(talk.ask(version(0, 0, json))) == EINVAL);
         CHECK_FALSE(talk.session.fault().empty());
     }
+}
+
+TEST_CASE("capabilities that nobody knows cost nothing", "[unit][vfio_user]") {
+    std::string json = R"({"capabilities":{"max_msg_fds":8,")" + std::string(1000, 'k') + R"(":{"a":1)";
+    for (int i = 0; i < 1000; ++i)
+        json += fmt::format(R"(,"{}":1)", i);
+    json += R"(},"max_dma_maps":5}})";
+    Talk talk;
+
+    CHECK(text_of(talk.ask(version(0, 0, json))) == R"({"capabilities":{"max_msg_fds":16,"max_dma_maps":65535}})");
+    CHECK(talk.session.client().named.size() == 2);
 }
 
 TEST_CASE("a command before the handshake ends the session", "[unit][vfio_user]") {
