@@ -41,6 +41,7 @@ void Processes::start(std::size_t number, const Job& job) {
         for (const auto& child : children_)
             ::close(child.pipe);
         ::close(ends[0]);
+        ::signal(SIGALRM, SIG_DFL); // which whoever has started this program may ignore
         ::alarm(patience_seconds);
         const auto text = job(number);
         for (std::size_t at = 0; at < text.size();) {

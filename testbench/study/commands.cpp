@@ -31,7 +31,13 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
         ::_exit(127);
     ::dup2(output, STDOUT_FILENO);
     ::dup2(errors, STDERR_FILENO);
-    ::alarm(seconds); // survives what follows
+    // An alarm survives what follows, and so does what the caller of this program has made of its signal.
+    sigset_t alarm_only;
+    ::sigemptyset(&alarm_only);
+    ::sigaddset(&alarm_only, SIGALRM);
+    ::signal(SIGALRM, SIG_DFL);
+    ::sigprocmask(SIG_UNBLOCK, &alarm_only, nullptr);
+    ::alarm(seconds);
     std::vector<char*> arguments;
     for (const auto& word : words)
         arguments.push_back(const_cast<char*>(word.c_str()));
@@ -42,9 +48,27 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
     ::_exit(127);
 }
 
+/// Whoever has started this program may ignore SIGCHLD, which programs inherit: the kernel then forgets how children
+/// end, and waitpid() has nothing to say.
+class KeptEnds {
+public:
+    KeptEnds() {
+        struct sigaction kept{};
+        kept.sa_handler = SIG_DFL;
+        ::sigaction(SIGCHLD, &kept, &before_);
+    }
+    KeptEnds(const KeptEnds&) = delete;
+    KeptEnds& operator=(const KeptEnds&) = delete;
+    ~KeptEnds() { ::sigaction(SIGCHLD, &before_, nullptr); }
+
+private:
+    struct sigaction before_{};
+};
+
 } // namespace
 
 void Commands::run(std::size_t count, const Words& words, const Done& done, const std::function<bool()>& goes_on) {
+    const KeptEnds kept;
     std::size_t next = 0;
     while (true) {
         while (next != count && children_.size() < jobs_ && goes_on()) {
@@ -99,8 +123,11 @@ void Commands::listen(const Done& done) {
 Ended Commands::end(const Child& child) {
     Ended ended{.output = child.said, .errors = {}, .seconds = 0};
     int status = 0;
-    while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
-    }
+    pid_t waited = -1;
+    do
+        waited = ::waitpid(child.process, &status, 0);
+    while (waited < 0 && errno == EINTR);
+    const int error = errno;
     ended.seconds = now() - child.began;
     std::array<char, 4096> buffer;
     for (off_t at = 0;;) {
@@ -112,7 +139,10 @@ Ended Commands::end(const Child& child) {
     }
     ::close(child.output);
     ::close(child.errors);
-    if (WIFSIGNALED(status)) {
+    if (waited < 0) { // no end is not a good one
+        ended.way = Ended::Way::lost;
+        ended.errors = fmt::format("nobody knows how it has ended: {}", std::strerror(error));
+    } else if (WIFSIGNALED(status)) {
         ended.number = WTERMSIG(status);
         ended.way = ended.number == SIGALRM ? Ended::Way::late : Ended::Way::signal;
     } else {

@@ -42,6 +42,21 @@ TEST_CASE("a command that takes too long is late", "[unit][study]") {
     CHECK(ended.at(0).seconds < 10);
 }
 
+TEST_CASE("what the caller of the program ignores changes no command's end", "[unit][study]") {
+    const auto child = std::signal(SIGCHLD, SIG_IGN), alarm = std::signal(SIGALRM, SIG_IGN);
+    const auto ended = run({"exit 3", "kill -SEGV $$", "exec sleep 30"}, 3, 1);
+    const auto child_after = std::signal(SIGCHLD, child), alarm_after = std::signal(SIGALRM, alarm);
+
+    CHECK(ended.at(0).way == study::Ended::Way::status);
+    CHECK(ended.at(0).number == 3);
+    CHECK(ended.at(1).way == study::Ended::Way::signal);
+    CHECK(ended.at(1).number == SIGSEGV);
+    CHECK(ended.at(2).way == study::Ended::Way::late);
+    CHECK(ended.at(2).seconds < 10);
+    CHECK(child_after == SIG_IGN);
+    CHECK(alarm_after == SIG_IGN);
+}
+
 TEST_CASE("who does not go on lets those under way end", "[unit][study]") {
     unsigned started = 0, done = 0;
     study::Commands(2, 20).run(
