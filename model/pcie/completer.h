@@ -18,6 +18,12 @@ public:
     /// Posted: on silicon the requester never gets the status; it is given for explanations of the mistake.
     virtual port::DmaStatus complete_write(unsigned cookie, std::uint64_t offset, std::span<const std::byte> from,
                                            port::Time at) = 0;
+    /// When all that the target has written into memory of the host is there, as far as it was issued until `at`. A
+    /// completion that leaves then passes none of it (PCIe 6.0 §2.4.1).
+    virtual port::Time all_there(port::Time at) const {
+        static_cast<void>(at);
+        return {};
+    }
     /// Reads and writes for a debugger: no time passes, and there are no side effects. Return how many bytes from
     /// `offset` on can be accessed.
     virtual std::size_t peek(unsigned cookie, std::uint64_t offset, std::span<std::byte> into) {

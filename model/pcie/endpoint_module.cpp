@@ -43,13 +43,13 @@ EndpointFunction* EndpointModule::target_of(const tlm::Extension& request) {
     return number < functions_.size() ? &functions_[number] : nullptr;
 }
 
-DmaStatus EndpointModule::receive_memory(::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
+DmaStatus EndpointModule::receive_memory(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                          sc_core::sc_time& delay) {
     // Nobody here translates for others.
     const bool is_access = request.address_type != tlm::AddressType::translation_request;
     for (auto& function : functions_)
         if (const auto hit = function.space().decode(payload.get_address()); hit && is_access)
-            return function.receive_memory(*hit, payload, delay);
+            return function.receive_memory(*hit, payload, request, delay);
     // An error that is no function's is each one's (§6.2.4).
     for_each([&](auto& function) { function.note_refused(DmaStatus::unsupported_request, payload.is_write()); });
     return DmaStatus::unsupported_request;

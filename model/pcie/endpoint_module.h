@@ -96,7 +96,7 @@ private:
             f(function);
     }
     EndpointFunction& first() { return functions_.front(); }
-    port::DmaStatus receive_memory(::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
+    port::DmaStatus receive_memory(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                    sc_core::sc_time& delay);
     /// The function that a configuration request or a message is for; nullptr: there is none of that number.
     EndpointFunction* target_of(const tlm::Extension& request);

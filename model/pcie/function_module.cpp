@@ -83,7 +83,7 @@ Volume EndpointFunction::volume(TargetKind kind) const {
 // --- requests of others ---
 
 DmaStatus EndpointFunction::receive_memory(const EndpointSpace::Hit& hit, ::tlm::tlm_generic_payload& payload,
-                                           sc_core::sc_time& delay) {
+                                           tlm::Extension& request, sc_core::sc_time& delay) {
     const auto data = tlm::bytes_of(payload);
     if (data.size() > hit.left) { // begins in a BAR and leaves it
         note_refused(DmaStatus::completer_abort, payload.is_write());
@@ -93,6 +93,7 @@ DmaStatus EndpointFunction::receive_memory(const EndpointSpace::Hit& hit, ::tlm:
     if (payload.is_write())
         return complete_write(hit.bar, hit.offset, data, now + tlm::from_sc(delay));
     const auto result = complete_read(hit.bar, hit.offset, data, now + tlm::from_sc(delay));
+    request.behind = order_.all_there(result.done);
     delay = tlm::to_sc(result.done - now);
     return result.status;
 }
@@ -244,8 +245,9 @@ DmaResult EndpointFunction::request_page(const PageRequest& request, Time at) {
 
 // --- configuration ---
 
-void EndpointFunction::receive_config(::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
+void EndpointFunction::receive_config(::tlm::tlm_generic_payload& payload, tlm::Extension& request,
                                       const sc_core::sc_time& delay) {
+    request.behind = order_.all_there(tlm::kernel_now() + tlm::from_sc(delay));
     const auto data = tlm::bytes_of(payload);
     const auto offset = static_cast<std::uint16_t>(payload.get_address());
     std::array<std::byte, 4> value{};

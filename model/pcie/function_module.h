@@ -93,12 +93,11 @@ public:
     // What comes by the link, for the endpoint.
     /// A memory request to an address that this function claims; returns what becomes of it.
     port::DmaStatus receive_memory(const EndpointSpace::Hit& hit, ::tlm::tlm_generic_payload& payload,
-                                   sc_core::sc_time& delay);
+                                   tlm::Extension& request, sc_core::sc_time& delay);
     /// As get_direct_mem_ptr. `hit` is where the payload's address lies.
     bool receive_direct(const EndpointSpace::Hit& hit, const ::tlm::tlm_generic_payload& payload,
                         tlm::Extension& request, ::tlm::tlm_dmi& dmi);
-    void receive_config(::tlm::tlm_generic_payload& payload, const tlm::Extension& request,
-                        const sc_core::sc_time& delay);
+    void receive_config(::tlm::tlm_generic_payload& payload, tlm::Extension& request, const sc_core::sc_time& delay);
     /// An invalidation or a page response.
     void receive_message(::tlm::tlm_generic_payload& payload, const tlm::Extension& request, port::Time at);
     /// Shrinks `range` around `address`, which no BAR of this function claims, to where none does.
@@ -125,6 +124,7 @@ private:
                                   port::Time at) override;
     port::DmaStatus complete_write(unsigned bar, std::uint64_t offset, std::span<const std::byte> from,
                                    port::Time at) override;
+    port::Time all_there(port::Time at) const override { return order_.all_there(at); }
     std::size_t peek(unsigned bar, std::uint64_t offset, std::span<std::byte> into) override;
     std::size_t poke(unsigned bar, std::uint64_t offset, std::span<const std::byte> from) override;
     // Interrupts

@@ -113,6 +113,8 @@ void RootComplexModule::set_events(traces::Events events) {
 
 void RootComplexModule::enter(::tlm::tlm_generic_payload& payload, tlm::Extension& request, sc_core::sc_time& delay) {
     forward(core_.route_from_processor(payload.get_address()), payload, request, delay, Writes::at_once);
+    if (payload.is_read())
+        delay = std::max(delay, tlm::to_sc(request.behind - tlm::kernel_now()));
 }
 
 void RootComplexModule::forward(const RootComplex::Routing& routing, ::tlm::tlm_generic_payload& payload,
@@ -304,6 +306,7 @@ RootComplexModule::ConfigResult RootComplexModule::configure(::tlm::tlm_command 
         request.kind =
             routing.to == ConfigRouting::To::port_type0 ? RequestKind::config_type0 : RequestKind::config_type1;
         ports_[routing.port]->send(payload, request, delay);
+        delay = std::max(delay, tlm::to_sc(request.behind - now)); // its completion has pushed what was written
         break;
     case ConfigRouting::To::self:
     case ConfigRouting::To::nowhere: tlm::set_status(payload, DmaStatus::unsupported_request); break;

@@ -55,6 +55,7 @@ public:
     pcie::TlpSizes sizes;  ///< of the requester
     pcie::WriteOrder* order = nullptr;   ///< of the requester's writes
     port::Time issued{};                 ///< its place in that order
+    port::Time behind{};                 ///< of an answer to the processor: the target's writes before it are there
     const void* redirected_by = nullptr; ///< the switch that sent a peer request up; it will come down again
     bool is_answer_straight =
         false; ///< its completion has taken the short way: links that it did not cross do not count it
@@ -126,6 +127,7 @@ public:
     void prepare(::tlm::tlm_command command, std::uint64_t address, std::span<std::byte> data) {
         extension.redirected_by = nullptr;
         extension.is_answer_straight = false;
+        extension.behind = {};
         extension.remapped.reset();
         payload.set_command(command);
         payload.set_address(address);

@@ -145,7 +145,8 @@ DmaResult Initiator::fetch_piece(Window* window, std::uint64_t address, std::spa
     const auto arrival = arrive_behind(*window, at, window->route.request(address, into.size(), at));
     const auto answer =
         target.completer->complete_read(target.cookie, target.offset + (address - window->begin), into, arrival);
-    return {answer.status, window->route.complete(address, into.size(), answer.done, purpose)};
+    const auto done = window->route.complete(address, into.size(), answer.done, purpose);
+    return {answer.status, answered(target, answer.done, done)};
 }
 
 DmaResult Initiator::store_piece(Window* window, std::uint64_t address, std::span<const std::byte> from, Issue issue,

@@ -152,8 +152,14 @@ private:
     port::DmaResult get(Window& window, std::uint64_t address, std::span<std::byte> into, port::Time at,
                         port::Purpose purpose) {
         take(window, address, into);
-        return {port::DmaStatus::ok,
-                window.route.read(address, into.size(), at, purpose) + late_read(window, address, into.size())};
+        const auto done =
+            window.route.read(address, into.size(), at, purpose) + late_read(window, address, into.size());
+        return {port::DmaStatus::ok, is_processor_ ? answered(window.target, at, done) : done};
+    }
+    /// When an answer is here that left the target at `left` or later and could be here at `at`. It passes nothing that
+    /// the target has written before: software reads a register to have what is in memory by then (PCIe 6.0 §2.4.1).
+    port::Time answered(const pcie::Target& target, port::Time left, port::Time at) const {
+        return is_processor_ && target.completer != nullptr ? std::max(at, target.completer->all_there(left)) : at;
     }
     void take(Window& window, std::uint64_t address, std::span<std::byte> into) const {
         const auto* from = window.target.memory + (address - window.begin);

@@ -273,6 +273,41 @@ TEST_CASE("a read of no bytes from a card's registers is answered without them",
 
 namespace {
 
+/// A write waits for the walk of its page, and the processor asks the card for something meanwhile. Software does so to
+/// have in memory what the card has written (PCIe 6.0 §2.4.1, a completion passes no posted request).
+void check_answer(bool is_config) {
+    constexpr Time slow = 20us;
+    Remapped r(true, Remapped::with_unit({}, {.core = {}, .miss_latency = slow}));
+    r.enable();
+    auto& root = r.machine.host.root_complex();
+    const auto ask = [&] {
+        std::array<std::byte, 4> bytes{};
+        return is_config ? root.config_read(r.machine.found(1).bdf, 0, 4, now()).done
+                         : root.processor().fetch(r.machine.bar(1, 0), bytes, now(), Purpose::control).done;
+    };
+    CHECK(ask() - now() < Time{5us});
+    let(50us);
+    const auto begin = now();
+    write(r, iova, 7, 64, begin, Purpose::control);
+
+    const auto done = ask();
+    CHECK(done - begin > slow);
+    while (now() < done)
+        let(10ns);
+    CHECK(r.at(r.page) == 7);
+    CHECK(ask() - now() < Time{5us}); // nothing is on its way
+}
+
+} // namespace
+
+TEST_CASE("a read of a card's registers comes back behind what the card has written before", "[module][pcie][order]") {
+    check_answer(false);
+}
+
+TEST_CASE("so does a read of its configuration space", "[module][pcie][order]") { check_answer(true); }
+
+namespace {
+
 /// A write that has to wait for the walk of its page, and one behind it that has not. Without a TLB of the card, so
 /// that the root complex walks for each by itself.
 void check_order_of_pasids(bool is_first_with_pasid) {
