@@ -130,8 +130,13 @@ void Failure::enter_error(QueuePair& qp, port::Time at) {
     if (qp.attributes.receive == ReceiveKind::ordinary && qp.receive_cq != nullptr)
         qp.receive_cq->dead.push_back(qp);
     flush_receives(qp, at);
-    if (qp.srq != nullptr) // nothing more is taken from the shared queue for this one (IBA 11.6.3.2)
-        event_queues_.tell(abi::prm::EventType::srq_last_wqe, qp.number.value, at);
+    if (qp.srq != nullptr) {
+        // Nothing more is taken from the shared queue for this one (IBA 11.6.3.2). Who is told empties the completion
+        // queue and takes the buffers back, so that the last completion is there before.
+        const auto* cq = qp.srq->cq != nullptr ? qp.srq->cq.get() : qp.receive_cq.get();
+        const auto told = cq != nullptr ? std::max(at, cq->entries.issued) : at;
+        event_queues_.tell(abi::prm::EventType::srq_last_wqe, qp.number.value, told);
+    }
 }
 
 void Failure::enter_send_error(QueuePair& qp, port::Time at) {

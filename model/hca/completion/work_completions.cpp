@@ -71,7 +71,8 @@ bool WorkCompletions::receive(const QueuePair& qp, Completion completion, port::
 bool WorkCompletions::fail_receive(QueuePair& qp, std::uint16_t index, CqeSyndrome syndrome, std::uint8_t vendor,
                                    port::Time at) {
     auto& count = *qp.counters;
-    at = qp.responder.order.execute(at);
+    // Of a message that fails, a part may still go out. Its memory is software's from this entry on.
+    at = qp.responder.order.execute(std::max(at, qp.responder.order.writes.issued));
     ++(syndrome == CqeSyndrome::wr_flush_err ? count.resp_cqe_flush_error : count.resp_cqe_error);
     return write(qp, receive_cq(qp),
                  {.opcode = CqeOpcode::resp_err,

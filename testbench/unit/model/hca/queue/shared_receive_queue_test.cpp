@@ -19,7 +19,8 @@ using model::hca::queue::ReceiveKind;
 namespace {
 
 struct Bench : HcaPair {
-    explicit Bench(std::uint16_t limit = 0, std::uint16_t step = 1) {
+    explicit Bench(std::uint16_t limit = 0, std::uint16_t step = 1, const model::hca::HcaConfig& config = untimed())
+        : HcaPair(clean(), config) {
         model::hca::queue::SharedReceiveQueueAttributes srq_attributes;
         srq_attributes.limit = limit;
         srq = b.make_srq(std::move(srq_attributes), step);
@@ -189,6 +190,51 @@ TEST_CASE("a queue pair in error says that it takes no more from its shared queu
     for (const auto& event : bench.b.drain_events())
         told |= event == std::pair{EventType::srq_last_wqe, bench.b_qp.number.value};
     CHECK(told);
+}
+
+TEST_CASE("that a queue pair takes no more from its shared queue is told behind its last completion", "[unit][srq]") {
+    auto config = HcaPair::untimed();
+    config.timed = true; // an entry takes its time
+    Bench bench(0, 1, config);
+    auto nowhere = bench.to.sge();
+    nowhere.key = abi::Key{0xdead00};
+    bench.b.post_receive(bench.srq, 0, {nowhere});
+    bench.send(bench.message(8));
+    bench.run(Time{1ms});
+
+    Time completed{}, told{};
+    const auto entries = bench.b_cq.buffer, events = bench.b.eq_buffer;
+    for (const auto& access : bench.b.dma.log()) {
+        if (access.kind != model::port::MemoryDma::Kind::write)
+            continue;
+        if (access.address - entries < 64u << bench.b_cq.log_size)
+            completed = access.at;
+        if (access.address - events < 64u << Node::log_eq)
+            told = access.at;
+    }
+    REQUIRE(bench.b.drain(bench.b_cq).size() == 1);
+    REQUIRE(told > Time{});
+    CHECK(told >= completed);
+}
+
+TEST_CASE("a receive that fails is told of behind what was written of its queue pair", "[unit][srq]") {
+    Bench bench;
+    // Of two segments, the first may have been translated late, and the second leads nowhere.
+    const auto late = bench.b.core(bench.b_qp).responder.order.writes.issue(bench.clock.now() + Time{17us});
+    auto nowhere = bench.to.sge();
+    nowhere.key = abi::Key{0xdead00};
+    bench.b.post_receive(bench.srq, 0, {nowhere});
+    bench.b.dma.clear_log();
+    bench.send(bench.message(8));
+
+    std::size_t completions = 0;
+    const auto entries = bench.b_cq.buffer, size = std::uint64_t{64} << bench.b_cq.log_size;
+    for (const auto& access : bench.b.dma.log())
+        if (access.kind == model::port::MemoryDma::Kind::write && access.address - entries < size) {
+            CHECK(access.at >= late);
+            ++completions;
+        }
+    CHECK(completions == 1);
 }
 
 TEST_CASE("an XRC message goes to the queue it names, with that queue's keys and completions", "[unit][srq][xrc]") {
