@@ -61,7 +61,8 @@ port::DmaResult Controller::bar_read(unsigned bar, std::uint64_t offset, std::sp
     if ((bar == 0 || bar == 2) && offset < source.size())
         std::ranges::copy(source.subspan(offset, std::min<std::uint64_t>(into.size(), source.size() - offset)),
                           into.begin());
-    return {port::DmaStatus::ok, at};
+    // A host that finds RDY gone takes its memory back: what was issued before the reset is out by then.
+    return {port::DmaStatus::ok, state_ == State::disabled ? std::max(at, ports_.dma.all_issued()) : at};
 }
 
 std::span<std::byte> Controller::direct(unsigned bar, std::uint64_t offset) {

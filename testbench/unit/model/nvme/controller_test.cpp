@@ -397,3 +397,31 @@ TEST_CASE("whoever takes a queue away is answered behind what its commands write
     CHECK(data > model::port::Time{});
     CHECK(answer >= data);
 }
+
+TEST_CASE("a host hears that the controller is disabled behind what its commands write", "[unit][nvme]") {
+    Bench b;
+    b.enable();
+    b.create_pair(1);
+    constexpr std::uint64_t list = 0x180000;
+    std::array<std::byte, 16> pages; // of the PRP list
+    for (std::uint64_t i = 0; i < 2; ++i)
+        abi::store<std::uint64_t, abi::Endian::little>(pages.data() + i * 8, Bench::buffer + (i + 1) * 4096);
+    b.memory.poke(list, pages);
+    b.memory.set_latency(10us);
+    b.memory.clear_log();
+    auto read = Bench::command(static_cast<std::uint8_t>(IoOpcode::read), 1, 0, 0, 23);
+    read.view().set<"cid">(900).set<"prp2">(list);
+    b.place(1, read), b.ring(1); // it writes when it has read its list
+    b.set(Register::cc, 0x0046'0000);
+
+    std::array<std::byte, 4> status{};
+    const auto answer =
+        b.controller.bar_read(0, static_cast<std::uint64_t>(Register::csts), status, b.clock.now()).done;
+    REQUIRE(b.get(Register::csts) == 0);
+    model::port::Time data{};
+    for (const auto& access : b.memory.log())
+        if (access.kind == model::port::MemoryDma::Kind::write && access.address >= Bench::buffer)
+            data = std::max(data, access.at);
+    CHECK(data > b.clock.now());
+    CHECK(answer >= data);
+}
