@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/port/time.h"
+#include "model/time/schedule.h"
 #include "model/time/usage.h"
 
 #include <algorithm>
@@ -46,9 +47,7 @@ public:
     port::Time room(std::uint64_t credits, port::Time at) {
         if (limit_ == 0)
             return at;
-        while (first_ != last_ && user(first_).until <= at)
-            taken_ -= user(first_++).credits;
-        const auto begin = taken_ + credits <= limit_ ? at : wait(credits, at);
+        const auto begin = at < newest_ ? between(credits, at) : behind(credits, at);
         ++usage_.uses;
         usage_.waited += begin - at;
         usage_.longest_wait = std::max(usage_.longest_wait, begin - at);
@@ -60,50 +59,106 @@ public:
             return;
         usage_.busy += (until - begin) * static_cast<std::int64_t>(credits);
         if (last_ - first_ == users_.size()) [[unlikely]]
-            grow();
-        user(last_++) = {at, until, credits};
+            make_room();
+        user(last_++) = {at, begin, until, credits};
         taken_ += credits;
+        newest_ = std::max(newest_, at);
+        usual_ = until - begin;
     }
     void clear() {
-        first_ = last_ = 0;
+        first_ = open_ = last_ = 0;
         taken_ = 0;
+        newest_ = {};
     }
     /// `busy` is summed over the credits that are taken.
     const time::Usage& usage() const { return usage_; }
     std::uint64_t limit() const { return limit_; }
 
 private:
+    struct Step {
+        port::Time at;
+        std::int64_t change;
+    };
     struct User {
-        port::Time came, until;
+        port::Time came, began, until;
         std::uint64_t credits;
     };
     User& user(std::size_t i) { return users_[i & (users_.size() - 1)]; }
     const User& user(std::size_t i) const { return users_[i & (users_.size() - 1)]; }
-    void grow() {
+    void make_room() {
+        if (users_.size() >= most_users && first_ != open_) {
+            first_ = open_;
+            return;
+        }
         std::vector<User> larger(std::max<std::size_t>(16, users_.size() * 2));
         for (auto i = first_; i != last_; ++i)
             larger[i & (larger.size() - 1)] = user(i);
         users_ = std::move(larger);
     }
-    /// What comes later is not there yet; the others leave in the order in which they came.
-    port::Time wait(std::uint64_t credits, port::Time at) const {
+    /// For one who comes behind all others.
+    port::Time behind(std::uint64_t credits, port::Time at) {
+        while (open_ != last_ && user(open_).until <= at)
+            taken_ -= user(open_++).credits;
+        while (first_ != open_ && user(first_).until < time::past_until)
+            ++first_;
+        return taken_ + credits <= limit_ ? at : wait(open_, credits, at);
+    }
+    /// For one who comes before others that were booked before.
+    port::Time between(std::uint64_t credits, port::Time at) {
+        std::uint64_t most = credits;
+        for (auto i = first_; i != last_ && most <= limit_; ++i)
+            if (user(i).until > at && user(i).began < at + usual_)
+                most += user(i).credits;
+        return most <= limit_ ? at : pass(credits, wait(first_, credits, at));
+    }
+    /// Those who are there leave in the order in which they came.
+    port::Time wait(std::size_t first, std::uint64_t credits, port::Time at) const {
         std::uint64_t inside = 0;
-        for (auto i = first_; i != last_; ++i)
+        for (auto i = first; i != last_; ++i)
             if (user(i).came <= at && user(i).until > at)
                 inside += user(i).credits;
         auto begin = at;
-        for (auto i = first_; i != last_ && inside + credits > limit_; ++i)
+        for (auto i = first; i != last_ && inside + credits > limit_; ++i)
             if (user(i).came <= at && user(i).until > at) {
                 begin = std::max(begin, user(i).until);
                 inside -= user(i).credits;
             }
         return begin;
     }
+    /// Who comes later and was booked before has his credits from when he begins. Returns the first time from `begin`
+    /// on at which so many are free, and stay so for as long as the last user had his: how long this one will is not
+    /// known yet.
+    port::Time pass(std::uint64_t credits, port::Time begin) {
+        steps_.clear();
+        for (auto i = first_; i != last_; ++i)
+            if (const auto& one = user(i); one.until > begin && one.until > one.began) {
+                steps_.push_back({one.until, -static_cast<std::int64_t>(one.credits)}); // before who begins then
+                steps_.push_back({std::max(one.began, begin), static_cast<std::int64_t>(one.credits)});
+            }
+        std::ranges::stable_sort(steps_, {}, [](const Step& step) { return std::pair(step.at, step.change > 0); });
+        const auto most = static_cast<std::int64_t>(limit_ - credits); // that others may have meanwhile
+        std::int64_t taken = 0;
+        for (bool is_free = true; const auto& step : steps_) {
+            if (is_free && step.at >= begin + usual_)
+                break;
+            taken += step.change;
+            if (taken <= most && !is_free)
+                begin = step.at;
+            is_free = taken <= most;
+        }
+        return begin;
+    }
 
+    static constexpr std::size_t most_users = 8192; ///< that are remembered where time does not pass
     std::uint64_t limit_;
-    std::uint64_t taken_ = 0;          ///< of all users from first_ on
-    std::vector<User> users_;          ///< a ring of a power of two, in the order in which they came
-    std::size_t first_ = 0, last_ = 0; ///< those who have not gone yet
+    std::uint64_t taken_ = 0; ///< of all users from open_ on
+    std::vector<User> users_; ///< a ring of a power of two, in the order in which they were booked
+    std::size_t first_ = 0;   ///< of those who may still be there when somebody comes
+    std::size_t open_ = 0;    ///< of those who may be when somebody comes who is the latest
+    std::size_t last_ = 0;
+    port::Time newest_{};     ///< when the latest of them came
+    port::Time usual_{};      ///< how long the last one had his
+    std::vector<Step> steps_; ///< of pass(), which keeps its place
     time::Usage usage_;
 };
 

@@ -131,7 +131,8 @@ Route::Crossing Route::charge_posted(const Link::Cargo& cargo, std::uint64_t cre
             continue;
         auto& receiver = hop.link->posted_credits(hop.direction);
         const auto latency = hop.link->config().latency;
-        const auto passage = receiver.passage(credits, hop.link->span_of(hop.direction, cargo), 2 * latency);
+        const auto span = hop.link->span_of(hop.direction, cargo);
+        const auto passage = receiver.passage(credits, span, 2 * latency);
         const auto came = front.head;
         const auto began = receiver.room(passage.credits, came);
         front = hop.link->transfer(hop.direction, cargo, {began, std::max(front.tail, began + passage.least)});
@@ -140,7 +141,8 @@ Route::Crossing Route::charge_posted(const Link::Cargo& cargo, std::uint64_t cre
             sent = left;
         else
             give_back(landing_, left);
-        landing_ = {hop.link, hop.direction, passage.credits, came, began};
+        // A packet takes its credits when it leaves (§2.6.1), not while it waits for the link.
+        landing_ = {hop.link, hop.direction, passage.credits, came, std::max(began, left - span)};
     }
     return {sent, front.tail};
 }

@@ -289,6 +289,25 @@ TEST_CASE("a function is held back by its own link only as long as there is room
     CHECK(fast.credit_account(Direction::upstream).load(last.there) <= 1);
 }
 
+TEST_CASE("a write that waits for its link has no credits meanwhile", "[unit][pcie][route]") {
+    Link slow("slow", {.generation = 1, .width = 1, .posted_credits = 2048, .latency = 100ns});
+    HopList hops;
+    hops.add({&slow, Direction::upstream});
+    Route route(hops, 16, TlpSizes::of(256, 512), 0ns);
+    constexpr std::uint64_t bytes = 4096;
+    Time last{};
+    for (unsigned i = 0; i < 100; ++i) { // all at once
+        last = route.write(far, bytes, {}, Purpose::payload).there;
+        route.land(last);
+    }
+    const auto span = slow.span_of(Direction::upstream, bytes + bytes / 256 * 24);
+    // Each has its credits while it leaves, on its way, and until the sender hears of it; the link is what is full.
+    const auto held = static_cast<std::int64_t>(100 * bytes / credit_bytes) * (span + 2 * 100ns);
+    CHECK(slow.credit_account(Direction::upstream).usage.busy == held);
+    CHECK(slow.credit_account(Direction::upstream).load(last) < 0.2);
+    CHECK(slow.account(Direction::upstream).load(last) > 0.9);
+}
+
 TEST_CASE("a write larger than the room of its receiver passes at the pace at which credits come back",
           "[unit][pcie][route]") {
     Link link("link", {.posted_credits = 64, .latency = 1us}); // 1 KiB, which is back after 2 us

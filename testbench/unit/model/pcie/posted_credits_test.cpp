@@ -1,6 +1,13 @@
 #include "model/pcie/posted_credits.h"
 
+#include "testbench/harness/seed.h"
+
 #include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
 
 using namespace std::chrono_literals;
 using model::pcie::PostedCredits;
@@ -33,6 +40,26 @@ TEST_CASE("what is booked for later takes no credits before", "[unit][pcie]") {
     CHECK(send(room, 10, 0ns, 100ns) == 0ns);
     CHECK(send(room, 1, 50ns, 10ns) == 100ns);
     CHECK(send(room, 1, 550ns, 10ns) == 600ns);
+}
+
+TEST_CASE("no more credits are taken at a time than there are, in whatever order writes are booked", "[unit][pcie]") {
+    const auto seed = testbench::random_seed();
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    constexpr std::uint64_t limit = 64, each = 4;
+    constexpr Time span = 800ns;
+    PostedCredits room(limit);
+    std::vector<Time> begun;
+    for (int i = 0; i < 2000; ++i) // one each 25 ns, where one each 50 ns finds credits; some are booked 2 us ahead
+        begun.push_back(send(room, each, i * 25ns + (random() % 4 == 0 ? 2us : 0us), span));
+
+    for (const auto at : begun) {
+        const auto taken = std::ranges::count_if(begun, [=](Time one) { return one <= at && at < one + span; });
+        CHECK(static_cast<std::uint64_t>(taken) * each <= limit);
+    }
+    // And few are left unused: the last begins when 2000 of them have passed, or little later.
+    CHECK(std::ranges::max(begun) < 2000 * 50ns + 5us);
+    CHECK(room.usage().busy == 2000 * static_cast<std::int64_t>(each) * span);
 }
 
 TEST_CASE("a receiver without a limit keeps nobody waiting", "[unit][pcie]") {

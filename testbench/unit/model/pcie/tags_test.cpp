@@ -3,6 +3,7 @@
 #include "testbench/harness/seed.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <cstdint>
 #include <random>
@@ -55,6 +56,20 @@ TEST_CASE("reads within a read whose answer is not there yet do not wait for it"
 
     CHECK(inner == 6ns);
     CHECK(read(tags, 7ns, 1, 1ns) == 30ns);
+}
+
+TEST_CASE("a read that leaves before one that is booked ahead finds the tags that are free until then",
+          "[unit][pcie][tags]") {
+    constexpr Time there = 700ns; // and back: a work request, and then its payload
+    const auto count = GENERATE(8u, 16u);
+    Tags tags("tags", count);
+    Time at{};
+    for (int i = 0; i < 1000; ++i, at += 200ns) { // 2 reads of 700 ns in each 200 ns: 7 tags are enough
+        const auto request = read(tags, at, 1, there);
+        CHECK(request == at);
+        CHECK(read(tags, request + there, 1, there) == request + there);
+    }
+    CHECK(tags.account().usage.waited == 0ns);
 }
 
 TEST_CASE("Little's law holds: as many are outstanding as there are tags, and no more", "[unit][pcie][tags]") {
