@@ -50,6 +50,14 @@ public:
         return book(units_.at(unit), at, order_ == Order::in_order ? std::max(at, last_.begin) : at, service);
     }
 
+    /// When a unit could begin work that arrives at `at` and takes a time of its own.
+    port::Time earliest(port::Time at, port::Time service) const {
+        auto first = port::never;
+        for (const auto& unit : units_)
+            first = std::min(first, unit.earliest(at, service));
+        return first;
+    }
+
     /// Takes nothing to be booked any more; what was counted stays.
     void forget_bookings() {
         std::ranges::fill(units_, Schedule{order_ == Order::any ? Gaps::usable : Gaps::lost});

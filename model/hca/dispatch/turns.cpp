@@ -1,5 +1,6 @@
 #include "model/hca/dispatch/turns.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace model::hca::dispatch {
@@ -39,9 +40,10 @@ void Turns::run(port::Time now) {
 }
 
 /// Whether what a turn reads can leave soon. If not, the turn comes when it can: what is booked far ahead would stand
-/// before the work of others that comes meanwhile.
+/// before the work of others that comes meanwhile. The same holds for a turn whose context would have to be waited for:
+/// it would take the place of contexts that are needed before, as those of answers.
 bool Turns::can_read(port::Time now) {
-    const auto at = dma_.next_read(now);
+    const auto at = std::max(dma_.next_read(now), contexts_.next_miss(now));
     if (at <= now + horizon) [[likely]]
         return true;
     clock_.wake_at(at - horizon);

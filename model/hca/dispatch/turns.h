@@ -33,7 +33,8 @@ public:
 private:
     bool can_read(port::Time now);
 
-    /// So far ahead of now reads may be booked that leave when the function has tags for them again.
+    /// So far ahead of now reads may be booked that leave when the function has tags for them again, or an engine for
+    /// what is missed.
     static constexpr port::Time horizon = std::chrono::microseconds{2};
 
     const Objects& objects_;

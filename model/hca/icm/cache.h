@@ -106,7 +106,12 @@ private:
         std::uint32_t previous = end, next = end;
     };
 
-    std::uint64_t set_of(std::uint64_t tag) const { return (tag ^ tag >> 17) & set_mask_; }
+    /// Neighbours go to different sets. Tags of two parts have the upper one, the number of a key, from bit 40 on: it
+    /// is spread over all sets, since most keys have few entries, which would all meet in the first ones.
+    std::uint64_t set_of(std::uint64_t tag) const {
+        constexpr std::uint64_t golden = 0x9e37'79b9'7f4a'7c15; // 2^64 by the golden ratio
+        return (tag ^ tag >> 17 ^ (tag >> 40) * golden >> 32) & set_mask_;
+    }
     bool is_chained() const { return log_group_ < 64; }
     void empty(std::uint32_t at) {
         unchain(at);

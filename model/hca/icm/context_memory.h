@@ -79,6 +79,8 @@ public:
     /// When a line of 64 bytes of a table is on the chip that is missed at `at`. `beyond`: what it takes beside the
     /// request.
     port::Time fetch(Table table, std::uint64_t line, port::Time at, port::Time beyond);
+    /// When an engine could begin with what is missed at `at`.
+    port::Time next_miss(port::Time at) const { return is_timed_ ? engines_.earliest(at, last_read_) : at; }
     /// Firmware has written the context of a new queue, by way of the cache.
     void created(abi::Qpn number) { bring_in(queue_pairs_, number.value); }
     void created(abi::Cqn number) { bring_in(completion_queues_, number.value); }

@@ -1,4 +1,4 @@
-// Turns are given while what they read can leave soon (PCIe 6.0 §2.2.6.2, tags).
+// Turns are given while what they read can leave soon (PCIe 6.0 §2.2.6.2, tags), and what they miss is there soon.
 #include "testbench/harness/hca_node.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -64,7 +64,7 @@ struct Bench {
         config.timed = false;
         return config;
     }
-    Bench() {
+    explicit Bench(const model::hca::HcaConfig& c = untimed()) : config(c) {
         node.make_eq();
         const auto cq = node.make_cq();
         qp = node.make_qp(node.attributes(cq));
@@ -84,12 +84,13 @@ struct Bench {
         hca.write_uar(Node::uar, 0x800, doorbell, {});
         return wire.sent;
     }
+    model::hca::HcaConfig config;
     TestClock clock;
     CountingWire unused, wire;
     Node node{untimed(), clock, unused, 1};
     LateReads dma{node.dma};
     InterruptLog interrupts;
-    model::hca::Hca hca{untimed(), {dma, clock, wire, interrupts}, {}};
+    model::hca::Hca hca{config, {dma, clock, wire, interrupts}, {}};
     TestQp qp;
 };
 
@@ -111,6 +112,21 @@ TEST_CASE("a turn whose reads could not leave for longer waits until they can so
     bench.hca.wake(1us - 1ns);
     CHECK(bench.wire.sent == 0);
     bench.hca.wake(1us);
+
+    CHECK(bench.wire.sent == 1);
+}
+
+TEST_CASE("a turn comes when an engine can soon bring what it misses", "[unit][scheduler]") {
+    auto config = Bench::untimed();
+    config.timed = true;
+    config.miss_engines = 1;
+    Bench bench(config);
+    bench.hca.contexts().fetch(model::hca::icm::Table::translations, 0, {}, 10us); // others' misses, until then
+    CHECK(bench.write() == 0);
+
+    bench.hca.wake(10us - horizon - 1ns);
+    CHECK(bench.wire.sent == 0);
+    bench.hca.wake(10us - horizon);
 
     CHECK(bench.wire.sent == 1);
 }

@@ -53,6 +53,16 @@ TEST_CASE("a working set as large as the cache stays in it", "[unit][tpt][cache]
     }
 }
 
+TEST_CASE("the first entries of many keys do not all meet in one set", "[unit][tpt][cache]") {
+    const auto stride = GENERATE(std::uint64_t{1}, std::uint64_t{256}, std::uint64_t{4096});
+    Cache cache(16384, 8, 40);
+    for (int round = 0; round < 2; ++round)
+        for (std::uint64_t key = 0; key < 1024; ++key) {
+            CAPTURE(stride, key);
+            CHECK(cache.touch(key * stride << 40) == (round == 1));
+        }
+}
+
 TEST_CASE("sizes that are no powers of two work as the next smaller ones", "[unit][tpt][cache]") {
     for (const std::uint32_t entries : {1u, 3u, 7u, 9u, 100u, 1000u})
         for (const std::uint32_t ways : {1u, 2u, 3u, 8u}) {

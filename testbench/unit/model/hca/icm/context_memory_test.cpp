@@ -53,6 +53,21 @@ TEST_CASE("a context that is not on the chip is read from a page that software h
     CHECK(seen == std::set<std::uint64_t>(bench.pages.begin(), bench.pages.end()));
 }
 
+TEST_CASE("when an engine could begin with the next miss is known before it is asked", "[unit][icm]") {
+    Bench bench(with(2));
+    CHECK(bench.contexts.next_miss(100ns) == 100ns);
+    for (std::uint32_t number = 0; number < 4; ++number)
+        bench.contexts.queue_pair(Qpn{number}, 0ns);
+    CHECK(bench.contexts.next_miss(0ns) == 1us); // two engines, 500 ns each
+    CHECK(bench.contexts.next_miss(2us) == 2us);
+
+    auto untimed = with(1);
+    untimed.timed = false;
+    Bench at_once(untimed);
+    at_once.contexts.queue_pair(Qpn{1}, 0ns);
+    CHECK(at_once.contexts.next_miss(0ns) == 0ns);
+}
+
 TEST_CASE("contexts of completion queues and of shared receive queues are brought, kept and forgotten, too",
           "[unit][icm]") {
     Bench bench;
