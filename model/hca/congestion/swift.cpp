@@ -22,10 +22,12 @@ port::Time Swift::target() const {
     return config_.base_target + port::Time{std::llround(std::clamp(more, 0.0, range))};
 }
 
+/// Algorithm 1 paces what is less than a packet a round trip, and nothing else: a packet of a larger window may come
+/// late from memory, and the one behind it need not wait for that.
 void Swift::sent(const Departure& packet) {
-    next_ = packet.at;
     if (window_ < 1)
-        next_ += port::Time{std::llround(static_cast<double>(round_trip_.count()) * packet.packets / window_)};
+        next_ =
+            packet.at + port::Time{std::llround(static_cast<double>(round_trip_.count()) * packet.packets / window_)};
 }
 
 void Swift::acknowledged(const Acknowledged& answer) {

@@ -32,7 +32,7 @@ time::Account Requester::window_account() const {
     return {
         .name = "congestion windows",
         .kind = time::Kind::window,
-        .units = std::max(1u, windows_),
+        .units = most_windows(),
         .usage = {
             .uses = counters_.window_waits, .busy = waited, .waited = waited, .longest_wait = sending_.longest_hold()}};
 }
@@ -42,7 +42,7 @@ time::Account Requester::rate_account() const {
     const port::Time longest{static_cast<std::int64_t>(counters_.rate_longest_wait_ps)};
     return {.name = "congestion rates",
             .kind = time::Kind::window,
-            .units = std::max(1u, windows_),
+            .units = most_windows(),
             .usage = {.uses = counters_.rate_waits, .busy = waited, .waited = waited, .longest_wait = longest}};
 }
 

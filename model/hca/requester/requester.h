@@ -22,6 +22,8 @@
 #include "model/hca/requester/sending.h"
 #include "model/hca/requester/work_queue.h"
 
+#include <algorithm>
+
 namespace model::hca::requester {
 
 /// The rooms that its classes are given; each keeps those that it needs.
@@ -62,9 +64,10 @@ public:
     /// Software has answered a page fault of the sending side: the queue goes on, or its message fails.
     void resume(queue::QueuePair& qp, abi::prm::PageFaultType type, bool is_error, port::Time at);
     void set_host_order(bool host_order) { responses_.set_host_order(host_order); }
-    /// The queue pairs have gone: what was under way for them holds nobody up.
+    /// The queue pairs have gone: what was under way for them holds nobody up. A report of the run still counts theirs.
     void reset() {
         queue_.reset();
+        most_windows_ = most_windows();
         windows_ = 0;
     }
     /// Of the processing units.
@@ -82,7 +85,8 @@ private:
 
     const HcaConfig& config_;
     port::Time latency_; ///< of a packet that arrives, as the responder's
-    unsigned windows_ = 0;
+    unsigned most_windows() const { return std::max({1u, windows_, most_windows_}); }
+    unsigned windows_ = 0, most_windows_ = 0; ///< since the last reset, and between any two before
     queue::Scheduler& scheduler_;
     const traces::Events& events_;
     Counters& counters_;

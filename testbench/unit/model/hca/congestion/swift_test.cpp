@@ -213,6 +213,14 @@ TEST_CASE("a window of exactly one packet needs no pause, and ends the one that 
     CHECK(swift.next(121us) <= 121us);
 }
 
+TEST_CASE("a packet of a larger window that comes late from memory holds no other back", "[unit][congestion][swift]") {
+    const auto config = plain();
+    Swift swift(config);
+    swift.sent({.bytes = 100, .packets = 1, .at = 300us});
+    CHECK(swift.next(200us) <= 200us);
+    CHECK_FALSE(swift.is_silent(200us));
+}
+
 TEST_CASE("a CNP says nothing to a window that follows delay", "[unit][congestion][swift]") {
     const auto config = plain();
     Swift swift(config);
