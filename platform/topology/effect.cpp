@@ -48,6 +48,8 @@ constexpr std::array needs{
          [](const Config& c) { return c.link.encapsulation == model::port::Encapsulation::infiniband; },
          "link.encapsulation is not infiniband"},
     Need{"link.rate_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"collective.reduce_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
+    Need{"kv.copy_gbps", [](const Config& c) { return c.timed; }, "timed is false"},
     Need{"fabric.adaptive_routing", has_several_ways, "between two hosts there is one way"},
     Need{"fabric.routing", has_several_ways, "between two hosts there is one way"},
     Need{"fabric.switch_", [](const Config& c) { return c.fabric.has_switch; },

@@ -118,7 +118,7 @@ std::expected<CollectivePlan, std::string> plan_collective(const Config& config)
     plan_programs(plan, how.algorithm);
     const auto warm_up = config.timed ? how.warm_up : 0; // without times all happens at the same one
     plan.operations = std::uint64_t{warm_up} + how.operations;
-    plan.reduce_gbps = how.reduce_gbps;
+    plan.reduce_gbps = config.timed ? how.reduce_gbps : 0;
     plan.skew = how.skew;
     const std::uint64_t counting = plan.shape.ranks - plan.shape.servers.size();
     plan.load.operations = load::Operations{.kinds = {config.scenario.name},

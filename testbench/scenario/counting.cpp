@@ -34,8 +34,8 @@ void add_link(const std::string& name, const model::pcie::Link* link, Result& re
                                  .bytes_down = down.wire_bytes,
                                  .payload_up = up.payload_bytes,
                                  .payload_down = down.payload_bytes,
-                                 .busy_up_ps = busy_ps(*link, up.wire_bytes),
-                                 .busy_down_ps = busy_ps(*link, down.wire_bytes)});
+                                 .busy_up_ps = link->config().timed ? busy_ps(*link, up.wire_bytes) : 0,
+                                 .busy_down_ps = link->config().timed ? busy_ps(*link, down.wire_bytes) : 0});
 }
 
 /// Where packets waited for credit, the line and the room at its other end are resources like those of a device.
