@@ -58,6 +58,7 @@ Reply read_port_counters(State& state, std::span<const std::byte> in, std::span<
         put<prm::IbPortCounters, "port_rcv_errors">(counters, count.receive_errors);
         put<prm::IbPortCounters, "port_xmit_discards">(counters, count.discards);
         put<prm::IbPortCounters, "vl_15_dropped">(counters, count.management_dropped);
+        put<prm::IbPortCounters, "port_xmit_wait">(counters, count.transmit_waits);
         return accepted;
     }
     constexpr unsigned word = 4;

@@ -18,6 +18,8 @@ struct Counters {
     std::uint64_t payload_received = 0; ///< bytes
     std::uint64_t bytes_received = 0;   ///< of whole frames; of those sent the cable knows
     std::uint64_t multicast_sent = 0, multicast_received = 0, multicast_bytes_sent = 0, multicast_bytes_received = 0;
+    /// Of those received, the ones that have come by the way inside the port: no cable has carried them.
+    std::uint64_t packets_turned = 0, bytes_turned = 0, multicast_turned = 0, multicast_bytes_turned = 0;
     std::uint64_t packets_damaged = 0, management_dropped = 0;
     std::uint64_t frames_without_receiver = 0;              ///< plain frames, which an Ethernet port would take
     std::uint64_t packets_misaddressed = 0;                 ///< came in at the port and were for another

@@ -114,6 +114,10 @@ void Hca::ring(const doorbell::Doorbell& rung, std::uint32_t uar, port::Time at)
 
 void Hca::receive(port::Packet& packet, port::Time at) { ingress_.receive(packet, receive_pipe_.enter(at)); }
 
+void Hca::receive_turned(port::Packet& packet, port::Time at) {
+    ingress_.receive(packet, receive_pipe_.enter(at), queue::Way::inside);
+}
+
 void Hca::received_all(port::Time at) {
     const traces::Cause cause(events_, traces::Access::batch_end);
     responder_.received_all(at);

@@ -75,6 +75,8 @@ public:
     /// A store into the UAR area: `page` is the UAR index, `offset` within its 4 KiB.
     void write_uar(std::uint32_t page, std::uint32_t offset, std::span<const std::byte> bytes, port::Time at);
     void receive(port::Packet& packet, port::Time at) override;
+    /// The same of a packet that the port has sent to itself (Ports::inside).
+    void receive_turned(port::Packet& packet, port::Time at);
     void received_all(port::Time at) override;
     bool takes_trains() const override { return config_.packet_trains && !config_.timed && !events_.is_on(); }
     void ready(port::Time at) override;
@@ -111,6 +113,8 @@ public:
     }
     /// What has left by the cable.
     port::Traffic sent() const { return ports_.wire.sent(); }
+    /// What should have left and has not, or not yet.
+    port::Hindered hindered() const { return ports_.wire.hindered(); }
     address::Identity& identity() { return identity_; }
     /// The port has new LIDs: what leaves from now on comes from them, on connections, too (PRM: a path holds path
     /// bits, the base LID is the port's).

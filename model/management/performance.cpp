@@ -81,11 +81,6 @@ std::span<const PerformanceAgent::Attribute> PerformanceAgent::attributes() {
     return table;
 }
 
-void PerformanceAgent::reset() {
-    for (auto& ports : subtracted_)
-        ports.assign(last_ + 1, {});
-}
-
 PortTotals PerformanceAgent::read(Kind kind, unsigned port, const PortTotals& total, bool clear) {
     auto result = total;
     auto& subtracted = subtracted_[static_cast<std::size_t>(kind)][port];

@@ -3,8 +3,12 @@
 #pragma once
 
 #include "abi/wire/mad.h"
+#include "model/port/time.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,13 +31,22 @@ struct PortTotals {
     PortTotals& operator+=(const PortTotals& other);
 };
 
+/// Of PortXmitWait: the time of 8 bytes on the line, as in switches that say PortSamplesControl:Tick = 7; where bytes
+/// take no time, the symbol time of the slowest link (IBA 16.1.3.3).
+inline port::Time tick(double rate_gbps) {
+    return rate_gbps > 0 ? port::Time{std::max(std::llround(64'000 / rate_gbps), 1LL)} : std::chrono::nanoseconds{4};
+}
+
 class PerformanceAgent {
 public:
     using Totals = std::function<PortTotals(unsigned port)>;
     static constexpr unsigned all_ports = 255;
 
     /// `first` to `last`: the ports that may be asked for.
-    PerformanceAgent(unsigned first, unsigned last) : first_(first), last_(last) { reset(); }
+    PerformanceAgent(unsigned first, unsigned last) : first_(first), last_(last) {
+        for (auto& ports : subtracted_)
+            ports.resize(last + 1);
+    }
 
     /// Carries out a Get or Set of class PerfMgt and makes `mad` its answer.
     void process(std::span<std::byte, abi::wire::mad_bytes> mad, const Totals& totals);
@@ -41,8 +54,6 @@ public:
     /// behind it.
     enum class Kind : std::uint8_t { classic, extended };
     PortTotals read(Kind kind, unsigned port, const PortTotals& total, bool clear);
-    /// Nothing is subtracted any more.
-    void reset();
 
 private:
     struct Counter;

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 namespace model::net {
 
@@ -17,12 +16,6 @@ using namespace abi::wire;
 
 namespace {
 using management::general_services, management::subnet_management;
-
-/// Of PortXmitWait: the time of 8 bytes on the line, as in switches that say PortSamplesControl:Tick = 7; where bytes
-/// take no time, the symbol time of the slowest link (IBA 16.1.3.3).
-port::Time tick(double rate_gbps) {
-    return rate_gbps > 0 ? port::Time{std::max(std::llround(64'000 / rate_gbps), 1LL)} : std::chrono::nanoseconds{4};
-}
 
 bool is_multicast(const port::Packet& packet) {
     return packet.path.destination_lid >= first_multicast_lid && packet.path.destination_lid != permissive_lid;
@@ -209,9 +202,10 @@ management::PortTotals InfinibandSwitch::totals(unsigned number) const {
             .receive_errors = p.damaged,
             .relay_errors = p.not_relayed,
             .discards = p.discarded,
-            .transmit_waits = p.counters != nullptr
-                                  ? static_cast<std::uint64_t>(p.counters->waited / tick(config_.agent.rate_gbps))
-                                  : 0};
+            .transmit_waits =
+                p.counters != nullptr
+                    ? static_cast<std::uint64_t>(p.counters->waited / management::tick(config_.agent.rate_gbps))
+                    : 0};
 }
 
 /// Sends the packet that comes in, unless the port does not take it now or others wait for the port.

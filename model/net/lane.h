@@ -152,6 +152,7 @@ public:
     }
 
     port::Traffic sent() const override { return {counters_.packets, counters_.bytes}; }
+    port::Hindered hindered() const override { return {counters_.discarded, counters_.waited}; }
 
     /// Packets under way, those of trains one by one.
     std::size_t count() const { return tail_ - head_ + in_trains_ + held_.size() + waiting_; }

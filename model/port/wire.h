@@ -11,6 +11,12 @@ struct Traffic {
     std::uint64_t packets = 0, bytes = 0;
 };
 
+/// What a port should have sent and has not, or not yet.
+struct Hindered {
+    std::uint64_t discarded = 0; ///< frames thrown away, as the link was down
+    Time waited{};               ///< the line was idle, and what was there found no room at the other end
+};
+
 /// Sending side. A packet is filled in place: `auto& p = wire.next(); p.rdma().psn = ...; wire.send(at);`
 class Wire {
 public:
@@ -38,6 +44,8 @@ public:
     virtual bool is_paused(unsigned /*priority*/, Time /*now*/) { return false; }
     /// What was sent so far.
     virtual Traffic sent() const { return {}; }
+    /// What was not sent so far.
+    virtual Hindered hindered() const { return {}; }
 };
 
 /// Receiving side, implemented by a device.

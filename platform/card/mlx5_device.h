@@ -60,7 +60,7 @@ private:
     public:
         explicit Turned(Mlx5Device& device) : device_(device) {}
         void receive(model::port::Packet& packet, model::port::Time at) override {
-            device_.hca_.receive(packet, present(at));
+            device_.hca_.receive_turned(packet, present(at));
         }
         void received_all(model::port::Time at) override { device_.hca_.received_all(present(at)); }
         bool takes_trains() const override { return device_.hca_.takes_trains(); }

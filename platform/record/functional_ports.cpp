@@ -150,6 +150,11 @@ public:
         const auto packets = script.wire_answer(number_, Signal::traffic, 0);
         return {packets, script.wire_answer(number_, Signal::traffic_bytes, 0)};
     }
+    port::Hindered hindered() const override {
+        auto& script = replay_.script_;
+        const auto discarded = script.wire_answer(number_, Signal::discarded, 0);
+        return {discarded, Time(static_cast<std::int64_t>(script.wire_answer(number_, Signal::waited, 0)))};
+    }
 
 private:
     static constexpr Time horizon = std::chrono::microseconds(2);

@@ -166,6 +166,13 @@ public:
         tell(Signal::traffic_bytes, boundary_.known_now(), traffic.bytes);
         return traffic;
     }
+    port::Hindered hindered() const override {
+        const auto hindered = outside_.hindered();
+        boundary_.happens();
+        tell(Signal::discarded, boundary_.known_now(), hindered.discarded);
+        tell(Signal::waited, boundary_.known_now(), static_cast<std::uint64_t>(hindered.waited.count()));
+        return hindered;
+    }
 
 private:
     void tell(Signal signal, Time at, std::uint64_t value) const {

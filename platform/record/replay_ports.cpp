@@ -147,6 +147,10 @@ public:
         const auto packets = told(Signal::traffic, "the traffic"), bytes = told(Signal::traffic_bytes, "the traffic");
         return {packets.value_or(0), bytes.value_or(0)};
     }
+    port::Hindered hindered() const override {
+        const auto discarded = told(Signal::discarded, "what was discarded"), waited = told(Signal::waited, "waiting");
+        return {discarded.value_or(0), Time(static_cast<std::int64_t>(waited.value_or(0)))};
+    }
 
 private:
     std::optional<std::uint64_t> told(Signal signal, const char* question) const {

@@ -150,7 +150,9 @@ void Script::answer(const Step& step) {
         return;
     case Signal::turned:
     case Signal::traffic:
-    case Signal::traffic_bytes: wire_answers_[{step.told.port, step.signal}].push_back(value); return;
+    case Signal::traffic_bytes:
+    case Signal::discarded:
+    case Signal::waited: wire_answers_[{step.told.port, step.signal}].push_back(value); return;
     default: return;
     }
 }

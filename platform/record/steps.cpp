@@ -73,6 +73,8 @@ std::string_view name(Signal signal) {
     case Signal::turned: return "the state of the link";
     case Signal::traffic:
     case Signal::traffic_bytes: return "the traffic so far";
+    case Signal::discarded:
+    case Signal::waited: return "what was not sent so far";
     case Signal::tangled: return "calls that end out of order";
     case Signal::cannot_read: return "that no read can leave";
     }

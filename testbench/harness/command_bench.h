@@ -54,8 +54,10 @@ public:
         return on && is_peer_on;
     }
     model::port::Traffic sent() const override { return traffic_; }
+    model::port::Hindered hindered() const override { return was_hindered; }
     const model::port::Packet& last() const { return packet_; }
 
+    model::port::Hindered was_hindered; ///< what the cable says of packets that it did not take
     bool has_room = true;
     bool is_on = true, is_peer_on = true; ///< the ends of the cable
     std::uint64_t sent_before_change = 0;

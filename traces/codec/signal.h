@@ -39,6 +39,8 @@ enum class Signal : std::uint16_t {
     traffic_bytes = 72,
     tangled = 73,     ///< a call has ended while a later one has not: whoever plays them one in another cannot go on
     cannot_read = 74, ///< it has asked; value: when its next read could leave. That it could at once is not recorded
+    discarded = 75,   ///< it has asked at `port`; value: frames not sent so far, as the link was down. The time follows
+    waited = 76,      ///< value: how long so far the line had no room at the other end for what was there
 };
 
 } // namespace traces::codec

@@ -61,6 +61,8 @@ std::string signal_text(Signal signal, unsigned port, std::uint32_t number, std:
     case Signal::turned: return fmt::format("the link at {} is {}", at_port, value == 0 ? "down" : "up");
     case Signal::traffic: return fmt::format("{} frames sent at {} so far", value, at_port);
     case Signal::traffic_bytes: return fmt::format("{} bytes sent at {} so far", value, at_port);
+    case Signal::discarded: return fmt::format("{} frames discarded at {} so far", value, at_port);
+    case Signal::waited: return fmt::format("{} has waited {} ps for room so far", at_port, value);
     case Signal::tangled: return "a call has ended while a later one has not";
     case Signal::cannot_read: return fmt::format("its next read could leave: {}", told_time(value));
     }

@@ -26,7 +26,7 @@ enumerations = {
         {7, "room"}, {8, "cannot_take"}, {9, "space_read"}, {10, "space_write"}, {32, "interrupt"}, {33, "wake_at"},
         {34, "settled"}, {35, "turn"}, {36, "space_value"}, {64, "bar_address"}, {65, "time"}, {66, "written"},
         {67, "no_answer"}, {68, "cannot_send"}, {69, "sent"}, {70, "turned"}, {71, "traffic"}, {72, "traffic_bytes"},
-        {73, "tangled"}, {74, "cannot_read"},},
+        {73, "tangled"}, {74, "cannot_read"}, {75, "discarded"}, {76, "waited"},},
     ["trace_block.kind"] = {{1, "identity"}, {2, "configuration"}, {3, "name"}, {4, "entry"}, {5, "sync"}, {6, "end"},},
     ["event_head.access"] = {{0, "none"}, {1, "mmio_write"}, {2, "packet"}, {3, "batch_end"}, {4, "room"},
         {5, "timer"},},

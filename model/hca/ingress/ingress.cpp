@@ -7,24 +7,23 @@ namespace model::hca::ingress {
 
 using queue::QueuePair;
 
-void Ingress::receive(port::Packet& packet, port::Time at) {
+void Ingress::receive(port::Packet& packet, port::Time at, queue::Way way) {
     if (!packet.train.is_one()) [[unlikely]] {
-        if (!receive_train(packet, at))
-            receive_one_by_one(packet, at);
+        if (!receive_train(packet, at, way))
+            receive_one_by_one(packet, at, way);
         return;
     }
     traces::Cause cause(report_.events, traces::Access::packet, packet.cause);
     if (!accept(packet, at) || !is_for_this_port(packet, at))
         return;
-    ++report_.counters.packets_received;
-    report_.counters.bytes_received += wire::frame_length(packet);
+    count(1, wire::frame_length(packet), way);
     if (report_.events.is_on()) [[unlikely]]
         cause.becomes(
             report_.events.emit(at, traces::PacketReceived{packet.rdma().destination.value, packet.rdma().psn.value,
                                                            packet.rdma().opcode(), packet.payload.size()}));
     auto* qp = objects_.destination(packet.rdma().destination);
     if (qp == nullptr && packet.rdma().destination == multicast::multicast_qpn)
-        return receive_multicast(packet, at);
+        return receive_multicast(packet, at, way);
     if (packet.rdma().destination.value < objects_.special.size() && to_.management.takes(qp, packet)) [[unlikely]] {
         if (is_in_partition(nullptr, packet, at))
             to_.management.receive(packet, at);
@@ -66,7 +65,7 @@ void Ingress::receive(port::Packet& packet, port::Time at) {
 
 /// Takes a train in as one packet, where all of its packets are what the queue pair waits for. Otherwise nothing has
 /// happened.
-bool Ingress::receive_train(const port::Packet& packet, port::Time at) {
+bool Ingress::receive_train(const port::Packet& packet, port::Time at, queue::Way way) {
     auto* qp = objects_.destination(packet.rdma().destination);
     const bool is_regular =
         qp != nullptr && qp->service.on_wire == packet.rdma().service && identity_.has_link_address(packet) &&
@@ -74,13 +73,23 @@ bool Ingress::receive_train(const port::Packet& packet, port::Time at) {
         address::Identity::matches(packet.rdma().pkey, identity_.pkey(qp->attributes.path.pkey_index));
     if (!is_regular || !to_.responder.receive_train(*qp, packet, at))
         return false;
-    report_.counters.packets_received += packet.train.packets;
-    report_.counters.bytes_received += wire::frames_length(packet);
+    count(packet.train.packets, wire::frames_length(packet), way);
     contexts_.queue_pair_again(qp->number, packet.train.packets);
     return true;
 }
 
-void Ingress::receive_one_by_one(const port::Packet& train, port::Time at) {
+/// What comes by the way inside has crossed no cable, of which the counters of the port are.
+void Ingress::count(std::uint32_t packets, std::uint64_t bytes, queue::Way way) {
+    auto& counters = report_.counters;
+    counters.packets_received += packets;
+    counters.bytes_received += bytes;
+    if (way == queue::Way::inside) [[unlikely]] {
+        counters.packets_turned += packets;
+        counters.bytes_turned += bytes;
+    }
+}
+
+void Ingress::receive_one_by_one(const port::Packet& train, port::Time at, queue::Way way) {
     const auto [packets, unit, ends_message] = train.train;
     port::Packet one; // each may have to wait for a client's memory, and another train come here meanwhile
     for (std::uint32_t i = 0; i != packets; ++i) {
@@ -93,7 +102,7 @@ void Ingress::receive_one_by_one(const port::Packet& train, port::Time at) {
         head.ack_request = is_last && train.rdma().ack_request;
         const auto offset = std::size_t{i} * unit;
         one.payload.become_part(train.payload, offset, is_last ? train.payload.size() - offset : unit);
-        receive(one, at);
+        receive(one, at, way);
     }
 }
 
@@ -126,7 +135,7 @@ void Ingress::receive_notification(QueuePair& qp, const port::Packet& packet, po
 }
 
 /// Gives every member of the group a copy (IBA 10.5.2). When one of them does not take it, the others still do.
-void Ingress::receive_multicast(port::Packet& packet, port::Time at) {
+void Ingress::receive_multicast(port::Packet& packet, port::Time at, queue::Way way) {
     if (packet.rdma().service != abi::wire::Service::ud || !packet.traits().is_valid())
         return report_.drop(packet, "multicast is for datagrams", at);
     // IBA 10.5.1: a multicast packet has a global route header.
@@ -134,6 +143,10 @@ void Ingress::receive_multicast(port::Packet& packet, port::Time at) {
     const auto members = objects_.groups.members(packet.path.destination_gid);
     ++report_.counters.multicast_received;
     report_.counters.multicast_bytes_received += wire::frame_length(packet);
+    if (way == queue::Way::inside) {
+        ++report_.counters.multicast_turned;
+        report_.counters.multicast_bytes_turned += wire::frame_length(packet);
+    }
     if (!has_group || members.empty())
         return report_.drop(packet, "no member of this multicast group", at);
     for (auto* qp : members)

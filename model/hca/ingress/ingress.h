@@ -28,17 +28,19 @@ public:
             const Receivers& receivers, const Report& report)
         : objects_(objects), identity_(identity), contexts_(contexts), to_(receivers), report_(report) {}
 
-    void receive(port::Packet& packet, port::Time at);
+    /// `way`: by which it has come, the cable or the way inside the port.
+    void receive(port::Packet& packet, port::Time at, queue::Way way = queue::Way::cable);
 
 private:
-    bool receive_train(const port::Packet& packet, port::Time at);
-    void receive_one_by_one(const port::Packet& train, port::Time at);
+    bool receive_train(const port::Packet& packet, port::Time at, queue::Way way);
+    void receive_one_by_one(const port::Packet& train, port::Time at, queue::Way way);
+    void count(std::uint32_t packets, std::uint64_t bytes, queue::Way way);
     bool accept(port::Packet& packet, port::Time at);
     bool is_for_this_port(const port::Packet& packet, port::Time at);
     bool is_in_partition(const queue::QueuePair* qp, const port::Packet& packet, port::Time at);
     bool has_queue_key(const queue::QueuePair& qp, const port::Packet& packet, port::Time at);
     void receive_notification(queue::QueuePair& qp, const port::Packet& packet, port::Time at);
-    void receive_multicast(port::Packet& packet, port::Time at);
+    void receive_multicast(port::Packet& packet, port::Time at, queue::Way way);
 
     const Objects& objects_;
     const address::Identity& identity_;

@@ -20,7 +20,7 @@ struct Bench : CommandBench {
         return config;
     }
     /// A datagram of 20 bytes for nobody, of 8 + 12 + 8 + 20 + 4 bytes from the LRH to the ICRC.
-    void receive(abi::Qpn to, bool is_damaged = false) {
+    void receive(abi::Qpn to, bool is_damaged = false, bool is_turned = false) {
         Packet packet;
         packet.path.encapsulation = model::port::Encapsulation::infiniband;
         packet.path.has_grh = to.value == 0xffffff;
@@ -30,7 +30,10 @@ struct Bench : CommandBench {
         packet.payload.append_copy(std::vector<std::byte>(20));
         if (is_damaged)
             packet.image.assign(60, std::byte{0x11});
-        hca.receive(packet, clock.now());
+        if (is_turned)
+            hca.receive_turned(packet, clock.now());
+        else
+            hca.receive(packet, clock.now());
     }
     Output<prm::QueryVportCounterOut> vport(bool clear = false) {
         const auto out = run<prm::QueryVportCounterOut>(
@@ -95,6 +98,34 @@ TEST_CASE("counters that were cleared do not come back when the driver goes", "[
 
     CHECK(bench.ppcnt<prm::IbExtendedPortCounters>(0x21).view().get<"port_rcv_pkts_low">() == 1);
     CHECK(bench.vport().view().sub<"received_ib_unicast">().get<"packets">() == 1);
+}
+
+TEST_CASE("what a port sends to itself crosses no cable: the vport counts it both ways, the port not at all",
+          "[unit][firmware][counters]") {
+    Bench bench;
+    bench.receive(nobody, false, true);
+    bench.receive(multicast, false, true);
+
+    const auto out = bench.vport();
+    CHECK(out.view().sub<"received_ib_unicast">().get<"packets">() == 1);
+    CHECK(out.view().sub<"transmitted_ib_unicast">().get<"packets">() == 1);
+    CHECK(out.view().sub<"transmitted_ib_unicast">().get<"octets">() == 52);
+    CHECK(out.view().sub<"received_ib_multicast">().get<"packets">() == 1);
+    const auto port = bench.ppcnt<prm::IbExtendedPortCounters>(0x21);
+    CHECK(port.view().get<"port_rcv_pkts_low">() == 0);
+    CHECK(port.view().get<"port_rcv_data_low">() == 0);
+    CHECK(port.view().get<"port_xmit_pkts_low">() == 0);
+}
+
+TEST_CASE("a port tells what it could not send, and for how long it had no credit, in times of 8 bytes",
+          "[unit][firmware][counters]") {
+    Bench bench;
+    bench.wire.was_hindered = {.discarded = 3, .waited = std::chrono::microseconds{64}}; // at 100 Gbit/s 640 ps each
+
+    const auto counters = bench.ppcnt<prm::IbPortCounters>(0x20, true);
+    CHECK(counters.view().get<"port_xmit_discards">() == 3);
+    CHECK(counters.view().get<"port_xmit_wait">() == 100'000);
+    CHECK(bench.ppcnt<prm::IbPortCounters>(0x20).view().get<"port_xmit_wait">() == 0);
 }
 
 TEST_CASE("a damaged packet is an error of the port and no packet", "[unit][firmware][counters]") {
