@@ -41,7 +41,7 @@ bool keep_from_waiting(const Descriptor& event) {
     return flags >= 0 && ((flags & O_NONBLOCK) != 0 || ::fcntl(event.number(), F_SETFL, flags | O_NONBLOCK) == 0);
 }
 
-/// Descriptors come from anybody: only an eventfd takes a write without waiting and without a signal.
+/// Descriptors come from anybody: only an eventfd can be signalled, and nothing but it is written to.
 bool is_event(const Descriptor& file) {
     std::array<char, 32> target{};
     const auto path = fmt::format("/proc/self/fd/{}", file.number());
@@ -356,9 +356,7 @@ void FunctionPort::signal(std::uint32_t vector) {
     if (vector >= all.size() || !all[vector].event || !keep_from_waiting(all[vector].event))
         return;
     ++signals_;
-    constexpr std::uint64_t one = 1;
-    // A full counter is as good as one more: its reader has not looked yet.
-    [[maybe_unused]] const auto written = ::write(all[vector].event.number(), &one, sizeof one);
+    signal_.raise(all[vector].event.number());
 }
 
 void FunctionPort::disconnect() {

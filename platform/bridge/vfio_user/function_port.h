@@ -11,6 +11,7 @@
 #include "model/tlm/initiator.h"
 #include "platform/bridge/vfio_user/device.h"
 #include "platform/bridge/vfio_user/doorbell_poller.h"
+#include "platform/bridge/vfio_user/event_signal.h"
 #include "platform/bridge/vfio_user/guest_memory.h"
 
 #include <array>
@@ -155,6 +156,7 @@ private:
     std::uint64_t doorbell_stores_ = 0;
     MessageDma* messages_ = nullptr;
     std::array<std::vector<Irq>, protocol::irq_type_count> irqs_;
+    EventSignal signal_;
     std::uint64_t signals_ = 0;
     std::deque<Put> backlog_; ///< the first one is being done
     std::size_t backlog_bytes_ = 0;

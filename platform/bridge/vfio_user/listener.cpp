@@ -63,9 +63,20 @@ void Listener::accept() {
     acceptor_.async_accept([this](error_code error, Connection::Socket socket) {
         if (error == boost::asio::error::operation_aborted || is_closed_)
             return;
-        if (!error)
-            welcome(std::move(socket));
+        if (error)
+            return wait_for_room();
+        welcome(std::move(socket));
         accept();
+    });
+}
+
+/// Without a descriptor for it a client stays where it waits, and the socket is ready all the time: to try again at
+/// once would take a whole processor.
+void Listener::wait_for_room() {
+    room_.expires_after(std::chrono::milliseconds{100});
+    room_.async_wait([this](error_code aborted) {
+        if (!aborted && !is_closed_)
+            accept();
     });
 }
 
@@ -136,6 +147,7 @@ void Listener::close() {
         return;
     error_code error;
     acceptor_.close(error);
+    room_.cancel();
     ::unlink(path_.c_str());
     if (const auto connection = connection_)
         connection->close("the server ends");

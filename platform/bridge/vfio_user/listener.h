@@ -4,6 +4,8 @@
 
 #include "platform/bridge/vfio_user/socket.h"
 
+#include <boost/asio/steady_timer.hpp>
+
 #include <cstddef>
 
 namespace platform::bridge::vfio_user {
@@ -38,6 +40,7 @@ private:
         : acceptor_(std::move(acceptor)), path_(std::move(path)), function_(function), before_(std::move(before)),
           limits_(limits) {}
     void accept();
+    void wait_for_room();
     void welcome(Connection::Socket socket);
     void turn_away(Connection::Socket socket);
 
@@ -48,6 +51,7 @@ private:
     SocketLimits limits_;
     std::shared_ptr<Connection> connection_;
     std::shared_ptr<unsigned> turned_away_ = std::make_shared<unsigned>(0);
+    boost::asio::steady_timer room_{acceptor_.get_executor()}; ///< until the next try, where a client cannot be taken
     bool is_closed_ = false;
 };
 

@@ -29,7 +29,7 @@ bool is_anything_due(Time limit) {
 void Pump::run() {
     const auto guard = boost::asio::make_work_guard(io_);
     start_ = Wall::now() - std::chrono::duration_cast<Wall::duration>(kernel_now());
-    paced_ = Wall::now();
+    paced_ = idled_ = Wall::now();
     next_sleep_ = config_.first_sleep;
     is_running_ = true;
     for (auto last_work = Wall::now(); !is_stopped_;) {
@@ -45,6 +45,8 @@ void Pump::run() {
             last_work = Wall::now(), next_sleep_ = config_.first_sleep;
         else if (Wall::now() - last_work >= config_.spin && !is_stopped_)
             sleep();
+        if (Wall::now() - idled_ >= config_.longest_busy && !is_stopped_)
+            idle();
     }
     is_running_ = false;
 }
@@ -75,9 +77,14 @@ void Pump::catch_up() {
         ;
 }
 
-void Pump::sleep() {
+void Pump::idle() {
+    idled_ = Wall::now();
     if (on_idle)
         on_idle();
+}
+
+void Pump::sleep() {
+    idle();
     auto due = Wall::time_point::max();
     if (sc_core::sc_pending_activity())
         due = start_ + std::chrono::duration_cast<Wall::duration>(

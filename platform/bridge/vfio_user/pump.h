@@ -20,6 +20,7 @@ struct PumpConfig {
     /// Sleeps while there is something to poll: the first one after work, each next twice as long, and the longest.
     std::chrono::microseconds first_sleep{50}, longest_sleep{1000};
     std::chrono::microseconds spin{50};                      ///< after the last work
+    std::chrono::milliseconds longest_busy{100};             ///< without a call of on_idle
     model::port::Time ahead = std::chrono::microseconds{50}; ///< how far simulated time may run before the wall's
 };
 
@@ -33,7 +34,8 @@ public:
     /// Lets simulated time catch up with the wall's, and with it everything that was due. For a handler that begins
     /// after a sleep.
     void catch_up();
-    /// Called before each sleep.
+    /// Called before each sleep; and now and then where there is none: somebody who is always busy must not keep what
+    /// others have left behind.
     std::function<void()> on_idle;
     /// Looks at what nobody tells of, and does it; whether there was anything. Called in each round, and after each
     /// sleep.
@@ -51,6 +53,7 @@ private:
     model::port::Time wall_time() const { return std::chrono::duration_cast<model::port::Time>(Wall::now() - start_); }
     bool step();
     void pace();
+    void idle();
     void sleep();
     void doze(Wall::time_point due);
 
@@ -58,6 +61,7 @@ private:
     PumpConfig config_;
     Wall::time_point start_; ///< of simulated time
     Wall::time_point paced_; ///< when that was last put right
+    Wall::time_point idled_; ///< when on_idle was last called
     boost::asio::steady_timer alarm_{io_};
     std::chrono::microseconds next_sleep_{0}; ///< while there is something to poll
     bool is_stopped_ = false, is_running_ = false;

@@ -173,6 +173,26 @@ TEST_CASE("the longer nothing is found the longer are the sleeps, up to a bound,
     }
 }
 
+TEST_CASE("who is always busy keeps nobody from tidying up", "[module][vfio_user]") {
+    Alarm alarm("alarm");
+    boost::asio::io_context io;
+    Pump pump(io, {.spin = 1h, .longest_busy = 5ms});
+    std::function<void()> again = [&] { boost::asio::post(io, again); };
+    again();
+    const auto begin = std::chrono::steady_clock::now();
+    unsigned tidied = 0;
+    pump.on_idle = [&] {
+        if (++tidied == 3)
+            pump.stop();
+    };
+    boost::asio::steady_timer late(io, 10s);
+    late.async_wait([&](auto) { pump.stop(); });
+    pump.run();
+
+    CHECK(tidied == 3);
+    CHECK(std::chrono::steady_clock::now() - begin >= 15ms);
+}
+
 TEST_CASE("while a device waits for somebody outside, timers wait with it", "[module][vfio_user]") {
     Bench bench;
     bench.pump.is_waiting = [] { return true; };
