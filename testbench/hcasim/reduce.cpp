@@ -159,6 +159,8 @@ std::string sameness(const Divergence& divergence) {
 int reduce(const ReduceOptions& options, const MakeFor& make) {
     if (const auto apart = is_apart_from(options.trace, "--out", options.out); !apart)
         return refuse(apart.error());
+    if (const auto again = can_be_read_again(options.trace); !again)
+        return refuse(again.error());
     const auto begin = Clock::now();
     const auto open = [&] { return open_trace(options.trace); };
     auto source = open();

@@ -143,6 +143,8 @@ void add_why(CLI::App& trace, TraceJob& job) {
         ->required();
     command.callback([&job, options] {
         job.run = [options] {
+            if (const auto again = can_be_read_again(options->file); !again)
+                return refuse(again.error());
             auto result = TraceResult::standard_output();
             const auto outcome = why([&] { return open_trace(options->file); }, options->record, result);
             return end_trace(options->file, outcome, result);

@@ -17,6 +17,8 @@ struct Options {
 int run(const Options& options) {
     if (const auto apart = is_apart_from(options.file, "--output", options.output); !apart)
         return refuse(apart.error());
+    if (const auto again = can_be_read_again(options.file); options.port.empty() && !again)
+        return refuse(again.error());
     auto source = open_trace(options.file);
     if (!source)
         return refuse(source.error());

@@ -2,6 +2,7 @@
 
 #include "testbench/hcasim/trace_commands.h"
 #include "testbench/hcasim/trace_files.h"
+#include "testbench/program/console.h"
 #include "testbench/program/status.h"
 
 #include <memory>
@@ -15,6 +16,9 @@ struct Options {
 };
 
 int run(const Options& options) {
+    for (const auto& file : options.files)
+        if (const auto again = can_be_read_again(file); !again)
+            return refuse(again.error());
     auto result = TraceResult::standard_output();
     const auto opens = [&](std::size_t side) -> traces::tool::OpenTrace {
         return [&options, side] { return open_trace(options.files[side]); };

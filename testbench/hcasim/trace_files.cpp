@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace hcasim {
@@ -25,6 +27,13 @@ std::expected<std::unique_ptr<codec::Source>, std::string> open_trace(const std:
     if (!file)
         return std::unexpected(file.error());
     return std::make_unique<codec::FileSource>(std::move(*file));
+}
+
+std::expected<void, std::string> can_be_read_again(const std::string& path) {
+    std::error_code ignored; // what is not there is refused by who opens it
+    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
+        return std::unexpected(fmt::format("{}: is no file, and is read more than once: write it into one", path));
+    return {};
 }
 
 TraceResult TraceResult::standard_output() { return TraceResult(Output::borrow(stdout, "standard output")); }

@@ -18,6 +18,9 @@ std::expected<void, std::string> is_apart_from(const std::string& input, const c
 /// The error names the file and why it cannot be opened.
 std::expected<std::unique_ptr<traces::codec::Source>, std::string> open_trace(const std::string& path);
 
+/// An error where a recording that is read more than once is a pipe, which the second reading finds empty.
+std::expected<void, std::string> can_be_read_again(const std::string& path);
+
 /// A result: a file that appears when it is complete, or standard output.
 class TraceResult final : public traces::codec::Destination {
 public:

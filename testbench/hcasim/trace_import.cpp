@@ -110,6 +110,8 @@ std::string report(const Demand& demand, const Answers& answers, std::uint64_t w
 int import_roce(const ImportOptions& options) {
     if (const auto apart = is_apart_from(options.roce, "--out", options.out); !apart)
         return refuse(apart.error());
+    if (const auto again = can_be_read_again(options.roce); !again)
+        return refuse(again.error());
     const OpenCapture capture = [&] { return CaptureFile::open(options.roce); };
     const auto demand = read_demand(capture, options.flow);
     if (!demand)
