@@ -24,19 +24,26 @@ def commands(config):
         yield verb, file, [part for flag, value in zip(words, words[1:]) if flag == "--set" for part in (flag, value)]
 
 
+def tried(verb, file, sets):
+    """The command, by what asks no more than it does. What moves a payload gets a small one: without one it is this
+    program, which with its sanitizers is larger than a drive."""
+    if TRIED_BY[verb] == "check":
+        checked = call("check", file, *sets, "--payload", SOURCE / "LICENSE")
+        if "moves bytes of its own" not in checked.stderr:
+            return checked
+    return call(TRIED_BY[verb], file, *sets)
+
+
 def no_command_in_the_head_of_a_configuration_is_refused():
-    tried = 0
+    setting = 0
     for config in CONFIGS:
         for verb, file, sets in commands(config):
             expect((SOURCE / file).exists(), f"{config}: there is no {file}")
             if verb in TRIED_BY:
-                # Without one it is this program, which with its sanitizers is larger than a drive.
-                has_drive = 'name = "nvme"' in (SOURCE / file).read_text()
-                payload = ("--payload", SOURCE / "LICENSE") if TRIED_BY[verb] == "check" and has_drive else ()
-                checked = call(TRIED_BY[verb], SOURCE / file, *sets, *payload)
+                checked = tried(verb, SOURCE / file, sets)
                 expect(checked.returncode == 0, f"{config}: {file} {' '.join(sets)}: {checked.stderr}")
-            tried += bool(sets)
-    expect(tried >= 30, f"only {tried} commands that set anything were found")
+            setting += bool(sets)
+    expect(setting >= 30, f"only {setting} commands that set anything were found")
 
 
 main(globals())
