@@ -13,7 +13,9 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace hcasim {
@@ -199,6 +201,16 @@ std::string find_swallowed(const CLI::App& command) {
     return {};
 }
 
+/// A second word behind --set, as in `--set a=1 b=2`, which is taken for something else. Empty: there is none.
+std::string find_second_setting(std::span<const char* const> words) {
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        const std::string_view word(words[i]);
+        if (std::string_view(words[i - 2]) == "--set" && !word.starts_with('-') && word.contains('='))
+            return std::string(word);
+    }
+    return {};
+}
+
 } // namespace
 
 Command parse_command_line(int argc, const char* const* argv) {
@@ -318,7 +330,9 @@ Command parse_command_line(int argc, const char* const* argv) {
         const auto [command, name] = given_command(app);
         // Where an option has taken another one, it is not the word behind that one that is wrong.
         const auto swallowed = find_swallowed(*command);
-        const auto what = swallowed.empty() ? std::string(error.what()) : swallowed;
+        auto what = swallowed.empty() ? std::string(error.what()) : swallowed;
+        if (const auto second = find_second_setting({argv, static_cast<std::size_t>(argc)}); !second.empty())
+            what = fmt::format("--set takes one KEY=VALUE, repeat it: --set {}", second);
         return Leave{2, !name.empty() ? fmt::format("hcasim: {} (see hcasim {}--help)\n", what, name)
                                       : fmt::format("hcasim: {}; the commands are {} (see hcasim --help)\n",
                                                     error.what(), names_of(commands))};

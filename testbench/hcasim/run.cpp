@@ -23,6 +23,7 @@
 #include "testbench/program/status.h"
 #include "testbench/program/units.h"
 #include "testbench/program/version.h"
+#include "testbench/study/read_study.h"
 
 #include <fmt/format.h>
 
@@ -46,8 +47,24 @@ struct Plan {
     std::optional<Payload> payload; ///< of a scenario that moves one
 };
 
-std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<const scenario::Scenario> all) {
+std::expected<Config, std::string> read_config(const PlanOptions& options) {
     auto config = platform::topology::read_config(options.config, options.overrides);
+    // Of whose keys it knows none.
+    if (!config && study::is_study(options.config))
+        return std::unexpected(fmt::format("{}: is a study, and no configuration; `hcasim sweep {}` runs it",
+                                           options.config, options.config));
+    return config;
+}
+
+/// Whether nobody has asked for the scenario, and the platform can carry it with no payload whatever: such a file is
+/// meant for something else, and a key of the scenario that it does not have is not what is wrong with it.
+bool is_meant_otherwise(const Config& config, const scenario::Scenario& chosen) {
+    return chosen.fits != nullptr && !chosen.fits(config, 1) &&
+           std::ranges::none_of(config.given, [](const auto& key) { return key.path.starts_with("scenario."); });
+}
+
+std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<const scenario::Scenario> all) {
+    auto config = read_config(options);
     if (!config)
         return std::unexpected(config.error());
     const auto platform = platform::topology::describe(*config).value(); // which read_config has tried
@@ -74,8 +91,14 @@ std::expected<Plan, std::string> plan(const PlanOptions& options, std::span<cons
     } else {
         return std::unexpected(opened.error());
     }
-    if (const auto fit = scenario::look_at(*chosen, made.config, made.payload ? made.payload->size() : 0); !fit)
+    if (const auto fit = scenario::look_at(*chosen, made.config, made.payload ? made.payload->size() : 0); !fit) {
+        if (is_meant_otherwise(made.config, *chosen))
+            return std::unexpected(fmt::format(
+                "{}: names no scenario, and the default, '{}', cannot run on it: {}. Set scenario.name (`hcasim run "
+                "--help` lists them), or serve its devices to drivers elsewhere: hcasim serve {} --socket-dir DIR",
+                made.config.file, chosen->name, fit.error(), made.config.file));
         return std::unexpected(fit.error());
+    }
     return made;
 }
 
@@ -268,7 +291,7 @@ std::expected<void, std::string> may_begin(const PlanOptions& options, std::span
 }
 
 int print_config(const PlanOptions& options) {
-    const auto config = platform::topology::read_config(options.config, options.overrides);
+    const auto config = read_config(options);
     if (!config)
         return refuse(config.error());
     Console console(stdout, Console::Speech::all);

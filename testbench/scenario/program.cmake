@@ -178,7 +178,8 @@ add_program_tests(congestion congestion_program_test.py "hcasim" 300
     flows_join_only_where_they_have_a_time windows_limit_the_reads_of_one_from_many congestion_control_needs_ethernet
     one_key_says_what_the_other_does the_same_run_has_the_same_digest contradictions_are_refused)
 add_program_tests(readme readme_test.py "hcasim" 600
-    what_the_readme_shows_is_what_the_program_says a_block_that_is_wrong_is_found)
+    what_the_readme_shows_is_what_the_program_says a_block_that_is_wrong_is_found a_setting_is_behind_a_set_of_its_own
+    each_room_of_the_model_is_in_the_tree)
 add_program_tests(heads heads_test.py "hcasim" 300 no_command_in_the_head_of_a_configuration_is_refused)
 add_program_tests(topology topology_program_test.py "hcasim" 600
     all_to_all_arrives_on_every_topology equal_ways_are_used_alike

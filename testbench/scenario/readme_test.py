@@ -75,6 +75,18 @@ def a_block_that_is_wrong_is_found():
     expect(without_wall_times("x  0.1 s  equal") == without_wall_times("x  20.25 s  equal"), "wall times count")
 
 
+def a_setting_is_behind_a_set_of_its_own():
+    """`--set a.b=1 c.d=2` is refused."""
+    for shown in re.findall(r"`[^`\n]+`", README.read_text()):
+        expect(not re.search(r"\w\.\w+=\S+ \w[\w.]*\.\w+=", shown), f"two settings behind one --set: {shown}")
+
+
+def each_room_of_the_model_is_in_the_tree():
+    row = next(line for line in README.read_text().splitlines() if line.startswith("| [`model/`]"))
+    for room in (SOURCE / "model").iterdir():
+        expect(not room.is_dir() or f"`{room.name}`" in row or f"(model/{room.name}/" in row, f"{room} is not in {row}")
+
+
 def write():
     text = README.read_text()
     README.write_text(SHOWN.sub(lambda found: found[0].replace(

@@ -172,7 +172,7 @@ def what_is_no_result_gives_no_page():
     page.write_text("of before")
     for name, content in (("text", b"some text\n" * 200), ("empty", b"")):
         (SCRATCH / name).write_bytes(content)
-        report(status=REFUSED, results=name)
+        refused(report(status=REFUSED, results=name), "as `hcasim sweep STUDY.toml` writes it")
     refused(report(status=REFUSED, results="missing"), "No such file")
     swept('[[axes]]\nkey = "scenario.qps"\nvalues = [1]\n[[metrics]]\nvalue = "sim_time_ns"\n')
     same = subprocess.run([PROGRAM, "report", SCRATCH / "r.sqlite", "-o", SCRATCH / "r.sqlite"], capture_output=True,

@@ -175,6 +175,11 @@ def mistakes_are_refused_with_their_lines():
         for words in expected:
             expect(words in ran.stderr, f"no '{words}' for {text}: {ran.stderr}")
         expect(not output.exists(), f"{text}: left a file")
+    taken = subprocess.run([PROGRAM, "sweep", SCRATCH / "base.toml"], capture_output=True, text=True, timeout=60,
+                           check=False)
+    refused(taken, "base.toml: is no study", f"`hcasim run {SCRATCH / 'base.toml'}`")
+    taken = subprocess.run([PROGRAM, "run", study(GRID)], capture_output=True, text=True, timeout=60, check=False)
+    refused(taken, "study.toml: is a study", f"`hcasim sweep {SCRATCH / 'study.toml'}`")
     (SCRATCH / "base.toml").unlink()
     (SCRATCH / "study.toml").write_text('base = "base.toml"\n' + GRID + METRIC)
     ran = subprocess.run([PROGRAM, "sweep", SCRATCH / "study.toml"], capture_output=True, text=True, timeout=60,
@@ -203,10 +208,19 @@ def points_that_fail_are_recorded_and_others_go_on():
     expect("5 points that had failed are run again" in ran.stdout and digest() == before, ran.stdout)
     # What transfers are called is known when they are over.
     path = study(GRID, metric=METRIC.replace("A -> B", "A -> C"))
+    ran = sweep(path, "--jobs", "1", output="none.sqlite", status=FAILED)
+    reasons = rows("SELECT reason FROM point", "none.sqlite")
+    expect(reasons == [("the result has no number 'transfers[WRITE A -> C].rate_bytes_per_second', did you mean "
+                        "'transfers[WRITE A -> B].rate_bytes_per_second'?",)], reasons)
+    expect("the other points are not run" in ran.stdout, ran.stdout)
+    before = digest("none.sqlite")
     sweep(path, output="none.sqlite", status=FAILED)
-    reasons = {reason for reason, in rows("SELECT reason FROM point", "none.sqlite")}
-    expect(reasons == {"the result has no number 'transfers[WRITE A -> C].rate_bytes_per_second', did you mean "
-                       "'transfers[WRITE A -> B].rate_bytes_per_second'?"}, reasons)
+    expect(digest("none.sqlite") == before, "points were run whose metric no result can have")
+    # Of what this scenario does not have at all, something is named that it measures, and no key.
+    path = study(GRID, metric='[[metrics]]\nvalue = "traffic[all].rate_bytes_per_second"\n')
+    ran = sweep(path, "--jobs", "1", output="list.sqlite", status=FAILED)
+    reason, = rows("SELECT reason FROM point", "list.sqlite")[0]
+    expect("'transfers[" in reason and "].rate_bytes_per_second'" in reason and "configuration" not in reason, reason)
 
 
 def a_value_that_runs_nowhere_is_refused_and_one_that_runs_beside_others_is_not():

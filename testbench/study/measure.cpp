@@ -6,6 +6,7 @@
 #include "testbench/result/result_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -73,14 +74,46 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
+/// Of "traffic[all].messages": "traffic"; of "sim_time_ns": nothing.
+std::string_view group_of(std::string_view name) {
+    const auto end = name.find_first_of("[.");
+    return end == name.npos ? std::string_view() : name.substr(0, end);
+}
+std::string_view field_of(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+/// Numbers of the result that may be meant: of the same list the nearest one. Where that has none, as `traffic` in a
+/// scenario of a drive, those whose field is nearest, each field once; keys and events are no measurements.
+std::vector<std::string> nearest_to(const std::string& name, const Values& values) {
+    constexpr std::size_t most = 3, most_letters = 200;
+    std::vector<std::pair<std::size_t, std::string>> found;
+    for (const auto& [other, value] : values)
+        if (group_of(other) == group_of(name))
+            found.emplace_back(distance(std::string_view(other).substr(0, most_letters), name), other);
+    if (!found.empty())
+        return {std::ranges::min(found).second};
+    for (const auto& [other, value] : values) {
+        const auto group = group_of(other);
+        if (group != "configuration" && group != "events" && group != "reasons")
+            found.emplace_back(distance(field_of(other).substr(0, most_letters), field_of(name)), other);
+    }
+    std::ranges::sort(found);
+    std::vector<std::string> names;
+    for (const auto& [far, other] : found)
+        if (names.size() < most &&
+            std::ranges::find(names, field_of(other), [](const auto& each) { return field_of(each); }) == names.end())
+            names.push_back(other);
+    return names;
+}
+
+constexpr std::string_view no_number = "the result has no number '";
+
 std::expected<double, std::string> look_up(const Values& values, const std::string& name) {
     if (const auto found = values.find(name); found != values.end())
         return found->second;
-    if (values.empty())
-        return std::unexpected(fmt::format("the result has no number '{}'", name));
-    const auto nearest = std::ranges::min_element(
-        values, {}, [&](const auto& value) { return distance(value.first.substr(0, 200), name); });
-    return std::unexpected(fmt::format("the result has no number '{}', did you mean '{}'?", name, nearest->first));
+    const auto nearest = nearest_to(name, values);
+    return std::unexpected(fmt::format(
+        "{}{}'{}", no_number, name,
+        nearest.empty() ? std::string() : fmt::format(", did you mean '{}'?", fmt::join(nearest, "' or '"))));
 }
 
 std::expected<double, std::string> value_of(const Metric& metric, const Values& values) {
@@ -174,6 +207,10 @@ Outcome outcome_of(const Study& study, const Point& point, const Ended& ended) {
         outcome.metrics[metric.name] = *value;
     }
     return outcome;
+}
+
+bool lacks_number(const Outcome& outcome) {
+    return outcome.status == Status::failed && outcome.reason.starts_with(no_number);
 }
 
 } // namespace study

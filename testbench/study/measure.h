@@ -14,6 +14,9 @@ std::vector<std::string> command_of(const Study& study, const Point& point, cons
 
 Outcome outcome_of(const Study& study, const Point& point, const Ended& ended);
 
+/// Whether the point ended well, and its result has not a number that a metric is made of: a mistake of the study.
+bool lacks_number(const Outcome& outcome);
+
 /// The result without what depends on the machine: the wall's time and paths. Throws where it is no JSON.
 std::string without_machine(const std::string& result);
 

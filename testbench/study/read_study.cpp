@@ -150,8 +150,10 @@ Study read(const toml::table& root, const std::string& file, Faults& faults) {
     Study study;
     study.file = file;
     study.question = table.text("question");
-    study.base = beside(file, table.text("base"));
-    table.needs("base");
+    if (const auto base = table.text("base"); !base.empty())
+        study.base = beside(file, base);
+    else if (table.needs("base") && root.get("base")->is_string())
+        table.note("base", "'base' names no file");
     if (const auto payload = table.text("payload"); !payload.empty())
         study.payload = beside(file, payload);
     study.design = static_cast<Design>(table.word("design", {"grid", "one_at_a_time", "latin_hypercube"}));
@@ -188,17 +190,40 @@ Study read(const toml::table& root, const std::string& file, Faults& faults) {
     return study;
 }
 
+/// What each study has and no configuration.
+constexpr std::array<std::string_view, 3> own_keys{"base", "axes", "metrics"};
+
 std::expected<Study, std::string> parse(std::string_view text, Faults& faults) {
     if (const auto line = platform::topology::too_deep(text); line != 0)
         return Error(fmt::format("{}:{}: a name of more than 256 words: no study is so deep", faults.file, line));
     try {
-        auto study = read(toml::parse(text, faults.file), faults.file, faults);
+        const auto root = toml::parse(text, faults.file);
+        if (std::ranges::none_of(own_keys, [&](auto key) { return root.contains(key); }))
+            return Error(fmt::format("{}: is no study, which has 'base', [[axes]] and [[metrics]]; a configuration is "
+                                     "run by `hcasim run {}`",
+                                     faults.file, faults.file));
+        auto study = read(root, faults.file, faults);
         study.text = text;
         check(study, faults);
         return study;
     } catch (const toml::parse_error& error) {
         return Error(fmt::format("{}:{}: not TOML: {}", faults.file, error.source().begin.line, error.description()));
     }
+}
+
+std::expected<std::string, std::string> read_text(const std::string& file) {
+    errno = 0;
+    std::ifstream stream(file, std::ios::binary);
+    std::string text;
+    constexpr std::size_t most_bytes = 4 << 20; // a device file may have no end
+    for (std::array<char, 4096> part; stream.read(part.data(), part.size()) || stream.gcount() > 0;) {
+        text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
+        if (text.size() > most_bytes)
+            return Error(fmt::format("{}: is larger than {} MiB, no study is", file, most_bytes >> 20));
+    }
+    if (!stream.eof())
+        return Error(fmt::format("{}: cannot be read: {}", file, std::strerror(errno != 0 ? errno : EIO)));
+    return text;
 }
 
 } // namespace
@@ -211,20 +236,26 @@ std::expected<Study, std::string> parse_study(std::string_view text, const std::
     return study;
 }
 
-std::expected<ReadStudy, std::string> read_study(const std::string& file) {
-    errno = 0;
-    std::ifstream stream(file, std::ios::binary);
-    std::string text;
-    constexpr std::size_t most_bytes = 4 << 20; // a device file may have no end
-    for (std::array<char, 4096> part; stream.read(part.data(), part.size()) || stream.gcount() > 0;) {
-        text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
-        if (text.size() > most_bytes)
-            return Error(fmt::format("{}: is larger than {} MiB, no study is", file, most_bytes >> 20));
+bool is_study(const std::string& file) {
+    if (!std::filesystem::is_regular_file(file)) // a pipe gives what it has once
+        return false;
+    const auto text = read_text(file);
+    if (!text || platform::topology::too_deep(*text) != 0)
+        return false;
+    try {
+        const auto root = toml::parse(*text, file);
+        return std::ranges::all_of(own_keys, [&](auto key) { return root.contains(key); });
+    } catch (const toml::parse_error&) {
+        return false;
     }
-    if (!stream.eof())
-        return Error(fmt::format("{}: cannot be read: {}", file, std::strerror(errno != 0 ? errno : EIO)));
+}
+
+std::expected<ReadStudy, std::string> read_study(const std::string& file) {
+    const auto text = read_text(file);
+    if (!text)
+        return Error(text.error());
     Faults faults{.file = file};
-    auto study = parse(text, faults);
+    auto study = parse(*text, faults);
     if (!study)
         return Error(study.error());
     check_metrics(*study, faults);
@@ -232,9 +263,11 @@ std::expected<ReadStudy, std::string> read_study(const std::string& file) {
     std::expected<platform::topology::Config, std::string> base = Error(std::string());
     if (!study->base.empty())
         base = check_base(*study, faults);
-    if (!faults.found.empty() || !base)
-        return Error(faults.text() + (faults.found.empty() || base ? "" : "\n") +
-                     (base || study->base.empty() ? "" : base.error()));
+    auto wrong = faults.text();
+    if (!base && !study->base.empty())
+        wrong += (wrong.empty() ? "" : "\n") + base.error();
+    if (!wrong.empty())
+        return Error(wrong);
     return ReadStudy{std::move(*study), std::move(*base)};
 }
 

@@ -20,6 +20,9 @@ struct ReadStudy {
 /// platform or a payload, lies beside the file.
 std::expected<ReadStudy, std::string> read_study(const std::string& file);
 
+/// Whether a file has what each study has, right or wrong: somebody may have taken it for a configuration.
+bool is_study(const std::string& file);
+
 /// The same of a text that was read before, as a results file has it; the base is not opened.
 std::expected<Study, std::string> parse_study(std::string_view text, const std::string& file);
 

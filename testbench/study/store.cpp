@@ -90,23 +90,27 @@ private:
     unsigned long long taken_ = 0, given_ = 0;
 };
 
+/// For whoever wants to write results into a file that has something else, and for whoever wants to read them.
+constexpr const char* instead_of_writing = "it stays as it is, name another one";
+constexpr const char* instead_of_reading = "what is read here are results of a sweep, an SQLite file as `hcasim sweep "
+                                           "STUDY.toml` writes it";
+
 /// Of a file that exists and is not empty: whether it is one of ours. Reads it only.
-std::expected<void, std::string> look_at(const std::string& path) {
+std::expected<void, std::string> look_at(const std::string& path, const char* instead) {
     try {
         Database database(path, Database::Access::read);
         const auto kind = database.number("PRAGMA application_id");
         if (kind != application_id)
-            return Error(
-                fmt::format("{}: is an SQLite file, and no results of `hcasim sweep`; name another one", path));
+            return Error(fmt::format("{}: is an SQLite file, and no results of `hcasim sweep`; {}", path, instead));
         if (const auto format = database.number("PRAGMA user_version"); format != store_format)
             return Error(fmt::format("{}: has format {}, and this program reads {}; use the program that wrote it",
                                      path, format, store_format));
         auto verdict = database.text("PRAGMA quick_check(1)");
         std::ranges::replace(verdict, '\n', ' ');
         if (verdict != "ok")
-            return Error(fmt::format("{}: is damaged: {}; it stays as it is, name another one", path, verdict));
+            return Error(fmt::format("{}: is damaged: {}; {}", path, verdict, instead));
     } catch (const std::runtime_error& trouble) {
-        return Error(fmt::format("{}: cannot be read: {}; it stays as it is, name another one", path, trouble.what()));
+        return Error(fmt::format("{}: cannot be read: {}; {}", path, trouble.what(), instead));
     }
     return {};
 }
@@ -143,7 +147,7 @@ std::expected<Store, std::string> Store::open(const std::string& path, const Ori
         return Error(fmt::format("{}: another sweep is writing it", path));
     const bool is_new = status.st_size == 0; // also of one that was killed before it had written anything
     if (!is_new)
-        if (const auto looked = look_at(path); !looked)
+        if (const auto looked = look_at(path, instead_of_writing); !looked)
             return Error(looked.error());
     try {
         Store store(std::move(lock), Database(path, Database::Access::write));
@@ -182,7 +186,7 @@ std::expected<Store, std::string> Store::read(const std::string& path) {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0)
         return Error(fmt::format("{}: {}", path, std::strerror(errno)));
-    if (const auto looked = look_at(path); !looked)
+    if (const auto looked = look_at(path, instead_of_reading); !looked)
         return Error(looked.error());
     try {
         Store store(Lock(), Database(path, Database::Access::read));

@@ -128,6 +128,17 @@ TEST_CASE("an option whose value is missing does not take the option behind it",
     CHECK(std::holds_alternative<SweepOptions>(parse({"sweep", "s", "--slurm-option", "--account=me"})));
 }
 
+TEST_CASE("a second setting behind --set is told how to be given, whatever it was taken for", "[unit][hcasim]") {
+    for (const auto& words : {std::initializer_list<const char*>{"run", "p2p.toml", "--set", "a=1", "b=2"},
+                              {"run", "--set", "a=1", "b=2", "p2p.toml"},
+                              {"show", "p2p.toml", "--set", "a=1", "b=2", "c=3"}}) {
+        const auto [code, text] = leave(words);
+        CHECK(code == 2);
+        CHECK(text.starts_with("hcasim: --set takes one KEY=VALUE, repeat it: --set b=2 (see hcasim "));
+    }
+    CHECK_FALSE(leave({"run", "p2p.toml", "more.toml", "--set", "a=1"}).text.contains("repeat it"));
+}
+
 TEST_CASE("a mistake behind a command leads to the help of that command", "[unit][hcasim]") {
     CHECK(leave({"run"}).text.find("(see hcasim run --help)") != std::string::npos);
     CHECK(leave({"trace", "show"}).text.find("(see hcasim trace show --help)") != std::string::npos);

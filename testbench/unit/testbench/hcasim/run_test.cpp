@@ -58,6 +58,18 @@ std::expected<scenario::Result, std::string> move(const scenario::Context& conte
 
 constexpr std::array scenarios{scenario::Scenario{"gpudirect", "a stand-in", move}};
 
+/// Of a platform without what the workload needs, and with too little of it.
+constexpr std::array without_gpu{
+    scenario::Scenario{"gpudirect", "a stand-in", move,
+                       [](const platform::topology::Config&, std::uint64_t) -> std::expected<void, std::string> {
+                           return std::unexpected("there is no GPU");
+                       }}};
+constexpr std::array with_a_small_gpu{scenario::Scenario{
+    "gpudirect", "a stand-in", move,
+    [](const platform::topology::Config&, std::uint64_t bytes) -> std::expected<void, std::string> {
+        return bytes > 2 ? std::unexpected("the payload does not fit") : std::expected<void, std::string>{};
+    }}};
+
 } // namespace
 
 TEST_CASE("a run gives the workload its payload and writes what was asked for", "[unit][hcasim]") {
@@ -206,4 +218,35 @@ TEST_CASE("a check says whether a run would begin, and runs nothing", "[unit][hc
     CHECK(check({.config = config, .payload = data}, scenarios) == 0);
     CHECK(check({.config = config, .payload = data, .overrides = {"link.loss=2"}}, scenarios) == 2);
     CHECK(check({.config = config, .payload = "/nowhere/data"}, scenarios) == 2);
+}
+
+TEST_CASE("a platform that cannot carry the scenario that nobody has named is told what it can be used for",
+          "[unit][hcasim]") {
+    const Folder folder;
+    const auto config = folder.file("p2p.toml", ""), data = folder.file("data", "abc");
+    const auto why = [&](std::span<const scenario::Scenario> known, std::vector<std::string> overrides = {}) {
+        const auto begins = may_begin({.config = config, .payload = data, .overrides = std::move(overrides)}, known);
+        return begins ? std::string() : begins.error();
+    };
+
+    CHECK(why(without_gpu) ==
+          fmt::format("{}: names no scenario, and the default, 'gpudirect', cannot run on it: there is no GPU. Set "
+                      "scenario.name (`hcasim run --help` lists them), or serve its devices to drivers elsewhere: "
+                      "hcasim serve {} --socket-dir DIR",
+                      config, config));
+    CHECK(why(without_gpu, {"scenario.name=gpudirect"}) == "there is no GPU");
+    CHECK(why(without_gpu, {"scenario.qps=2"}) == "there is no GPU"); // somebody wants the scenario
+    CHECK(why(with_a_small_gpu) == "the payload does not fit");
+    CHECK(why(scenarios).empty());
+}
+
+TEST_CASE("a study that is taken for a configuration is told how it is run", "[unit][hcasim]") {
+    const Folder folder;
+    const auto study = folder.file("study.toml", "base = \"p2p.toml\"\n[[axes]]\nkey = \"scenario.qps\"\nvalues = [1]\n"
+                                                 "[[metrics]]\nvalue = \"sim_time_ns\"\n");
+
+    CHECK(may_begin({.config = study}, scenarios).error() ==
+          fmt::format("{}: is a study, and no configuration; `hcasim sweep {}` runs it", study, study));
+    CHECK(print_config({.config = study}) == 2);
+    CHECK(may_begin({.config = folder.file("other.toml", "axes = 1\n")}, scenarios).error().contains("unknown key"));
 }

@@ -73,6 +73,34 @@ TEST_CASE("a metric that a result has not fails the point, with the nearest name
           study::Status::failed);
 }
 
+TEST_CASE("of what a scenario does not measure at all, numbers are named that it has", "[unit][study]") {
+    constexpr const char* of_a_drive = R"({"kind": "hcasim result", "format": 1, "version": "0.1", "revision": "abc",
+        "scenario": "nvme", "failure": "", "sim_time_ns": 500, "event_digest": "0", "traffic": [],
+        "transfers": [{"name": "write", "rate_bytes_per_second": 4}, {"name": "read", "rate_bytes_per_second": 5}],
+        "events": {"DmaRead": 8}, "configuration": {"link.rate_bytes_per_second": 500, "link.latency_ns": 500}})";
+    const auto reason = [&](const char* value) { return outcome(study_of({.value = value}), {.output = of_a_drive}); };
+
+    const auto rate = reason("traffic[all].rate_bytes_per_second");
+    CHECK(study::lacks_number(rate));
+    CHECK(rate.reason.starts_with("the result has no number 'traffic[all].rate_bytes_per_second', did you mean "
+                                  "'transfers[read].rate_bytes_per_second' or '"));
+    CHECK_FALSE(rate.reason.contains("transfers[write]")); // which is the same of another one
+    CHECK(reason("traffic[all].latency_p99_ns").reason.contains("'sim_time_ns'"));
+    for (const auto* group : {"configuration.", "events."}) {
+        CHECK_FALSE(rate.reason.contains(group));
+        CHECK_FALSE(reason("traffic[all].latency_p99_ns").reason.contains(group));
+    }
+    CHECK(reason("configuration.link.latency").reason.ends_with("did you mean 'configuration.link.latency_ns'?"));
+}
+
+TEST_CASE("a point lacks a number where its result has none, and not where it has null or failed", "[unit][study]") {
+    CHECK(study::lacks_number(outcome(study_of({.value = "sim_time"}), {.output = result})));
+    CHECK(study::lacks_number(outcome(study_of({.value = "sim_time_ns", .per = "time"}), {.output = result})));
+    CHECK_FALSE(study::lacks_number(outcome(study_of({.value = "sim_time_ns"}), {.output = result})));
+    CHECK_FALSE(study::lacks_number(outcome(study_of({.value = "never_ns"}), {.output = result})));
+    CHECK_FALSE(study::lacks_number(outcome(study_of({.value = "sim_time"}), {.number = 1, .output = result})));
+}
+
 TEST_CASE("where a result has null, a metric counts what the study says, or fails the point", "[unit][study]") {
     const auto made = outcome(study_of({.value = "never_ns"}), {.output = result});
     CHECK(made.status == study::Status::failed);

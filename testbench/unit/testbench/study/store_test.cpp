@@ -160,9 +160,12 @@ TEST_CASE("what is no store is refused and stays as it is, and an empty file bec
         place.write(bytes);
         CHECK(!refusal(place.path(), origin()).empty());
         CHECK(!study::Store::read(place.path()));
+        CHECK(!study::Store::read(place.path()).error().contains("stays as it is")); // it would in any case
         CHECK(place.bytes() == bytes);
     };
     keeps(std::string(10'000, 'x'));
+    CHECK(refusal(place.path(), origin()).ends_with("it stays as it is, name another one"));
+    CHECK(study::Store::read(place.path()).error().ends_with("an SQLite file as `hcasim sweep STUDY.toml` writes it"));
     keeps(good.substr(0, good.size() / 2));
     auto other = good;
     other[63] = 9; // user_version, as SQLite's file format has it
