@@ -114,7 +114,7 @@ TEST_CASE("after an unmap nothing is written any more, and after a new map to th
 namespace {
 
 /// A packet under way that refers to 8 bytes of the first card's memory.
-model::port::Payload lend(Served& s, std::uint64_t address) {
+model::port::Payload lend(MappedGuest& s, std::uint64_t address) {
     auto& dma = s.dma(s.first);
     model::port::Payload payload;
     payload.lend({dma.lend(BusAddress{address}, 8, {}).data, 8}, dma.loans().requests);
