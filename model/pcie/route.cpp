@@ -142,7 +142,8 @@ Route::Crossing Route::charge_posted(const Link::Cargo& cargo, std::uint64_t cre
         else
             give_back(landing_, left);
         // A packet takes its credits when it leaves (§2.6.1), not while it waits for the link.
-        landing_ = {hop.link, hop.direction, passage.credits, came, std::max(began, left - span)};
+        const auto leaving = std::max(span, passage.least);
+        landing_ = {hop.link, hop.direction, passage.credits, came, std::max(began, left - leaving)};
     }
     return {sent, front.tail};
 }

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import statistics
 import subprocess
 
 from program import PROGRAM, SCRATCH, SOURCE, expect, main
@@ -36,6 +37,15 @@ def at(name, *settings):
         (value,), = database.execute(f"SELECT avg(value) FROM point JOIN metric ON point = number WHERE {where}",
                                      (name, *(f"{one}\n" for one in settings)))
     return value
+
+
+def middle(name, *settings):
+    """The median of a metric where these are set: of runs that chance decides, one may be far from the others."""
+    where = " AND ".join(["name = ?", *["instr(own, ?)"] * len(settings)])
+    with sqlite3.connect(SCRATCH / "results.sqlite") as database:
+        found = database.execute(f"SELECT value FROM point JOIN metric ON point = number WHERE {where}",
+                                 (name, *(f"{one}\n" for one in settings)))
+        return statistics.median(value for value, in found)
 
 
 def connection_scaling_has_its_knee_in_the_published_band():
@@ -98,9 +108,9 @@ def small_reductions_let_flows_that_join_share_and_fill_the_line():
                    ("values = [5, 20]", "values = [5]"), ('ai_rate" = 20', 'ai_rate" = 5'),
                    ("[[expected]]\nmetric = \"dip\"", f"{two}[[expected]]\nmetric = \"dip\""))
     expect(said.count("it is in this band") == 2 and "\n10 points" in said, said)
-    default, tuned = (at("settled", f"hca.dcqcn.rpg_min_dec_fac={dec}") for dec in (50, 98))
+    default, tuned = (middle("settled", f"hca.dcqcn.rpg_min_dec_fac={dec}") for dec in (50, 98))
     expect(default > 20 and tuned < default / 2, f"settled after {default} and {tuned} ms")
-    default, tuned = (at("fairness", f"hca.dcqcn.rpg_min_dec_fac={dec}") for dec in (50, 98))
+    default, tuned = (middle("fairness", f"hca.dcqcn.rpg_min_dec_fac={dec}") for dec in (50, 98))
     expect(default < 0.99 < tuned, f"fairness {default} and {tuned}")
     expect("dip is best with 3" in said or "dip is best with 2" in said, said)  # more is better
 

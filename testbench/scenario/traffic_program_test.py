@@ -83,18 +83,22 @@ def all_to_one_is_held_back_by_the_wire_of_that_one():
 
 
 def who_brings_what_a_cache_lacks_is_named_and_twice_as_many_carry_twice_as_much():
-    """Of a card that has no caches, its engines for misses; of a remapping unit without any, its walkers."""
+    """Of a card that has no caches, its engines for misses; of a remapping unit without any, its walkers. Where contexts
+    of queue pairs are missed, too, no turn is given that would have to wait for one, and the engines are idle while the
+    answers are awaited that turns depend on."""
     small = ("scenario.qps=16", "scenario.message=64", "traffic.signal_every=1", "traffic.warm_up=400",
              "traffic.messages=2000")
-    for key, few, many, name, needs in (
-            ("hca.miss_engines", 2, 4, "A.hca ICM misses", ("hca.mkey_cache_entries=0", "hca.mtt_cache_entries=0")),
-            ("hca.miss_engines", 2, 4, "A.hca ICM misses", ("hca.qp_cache_entries=0", "hca.mkey_cache_entries=0")),
-            ("iommu.walkers", 1, 2, "A.root page walkers", ("iommu.present=true", "iommu.iotlb_entries=0",
-                                                           "iommu.structure_entries=0"))):
+    for key, few, many, names, least, needs in (
+            ("hca.miss_engines", 2, 4, ("A.hca ICM misses",), 0.9, ("hca.mkey_cache_entries=0",
+                                                                   "hca.mtt_cache_entries=0")),
+            ("hca.miss_engines", 2, 4, ("A.hca ICM misses", "latency"), 0.6, ("hca.qp_cache_entries=0",
+                                                                             "hca.mkey_cache_entries=0")),
+            ("iommu.walkers", 1, 2, ("A.root page walkers",), 0.9, ("iommu.present=true", "iommu.iotlb_entries=0",
+                                                                   "iommu.structure_entries=0"))):
         slow, fast = (sum_of(traffic(*small, *needs, f"{key}={count}", is_checked=False)) for count in (few, many))
-        expect(slow["bottleneck"] == name and slow["load"] > 0.9, f"{key}={few}: {slow}")
+        expect(slow["bottleneck"] in names and slow["load"] > least, f"{key}={few}: {slow}")
         ratio = fast["messages_per_second"] / slow["messages_per_second"]
-        expect(1.8 < ratio < 2.1, f"{key}={many} is {ratio:.2f} times as fast as {few}")
+        expect(1.8 < ratio < 2.2, f"{key}={many} is {ratio:.2f} times as fast as {few}")
 
 
 def an_open_loop_offers_its_rate():

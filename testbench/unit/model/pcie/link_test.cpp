@@ -326,6 +326,7 @@ TEST_CASE("a write larger than the room of its receiver passes at the pace at wh
         last = write();
     CHECK(last - first >= 10 * 8us);
     CHECK(last - first < 10 * 8.5us);
+    CHECK(link.credit_account(Direction::upstream).load(last) > 0.9); // all that while it has all of the room
 }
 
 TEST_CASE("links that cannot be built are refused by name", "[unit][pcie][link]") {
