@@ -83,9 +83,9 @@ def all_to_one_is_held_back_by_the_wire_of_that_one():
 
 
 def who_brings_what_a_cache_lacks_is_named_and_twice_as_many_carry_twice_as_much():
-    """Of a card that has no caches, its engines for misses; of a remapping unit without any, its walkers. Where contexts
-    of queue pairs are missed, too, no turn is given that would have to wait for one, and the engines are idle while the
-    answers are awaited that turns depend on."""
+    """Of a card that has no caches, its engines for misses; of a remapping unit without any, its walkers. Where it has
+    no contexts of queue pairs either, no turn is given that would have to wait for one, and the engines are idle while
+    the answers are awaited that turns depend on."""
     small = ("scenario.qps=16", "scenario.message=64", "traffic.signal_every=1", "traffic.warm_up=400",
              "traffic.messages=2000")
     for key, few, many, names, least, needs in (
