@@ -370,26 +370,36 @@ TEST_CASE("a read that waits for the drive can be aborted, and ends with its que
     CHECK(b.controller.is_quiet());
 }
 
-TEST_CASE("whoever takes a queue away is answered behind what its commands write", "[unit][nvme]") {
-    Bench b;
+namespace {
+
+constexpr std::uint64_t list_of_late_read = 0x180000; ///< behind the data
+
+/// Enables the controller and rings for a read whose data goes out late: it writes when it has read its PRP list.
+void read_late(Bench& b) {
     b.enable();
     b.create_pair(1);
-    constexpr std::uint64_t list = 0x180000;
-    std::array<std::byte, 16> pages; // of the PRP list
+    std::array<std::byte, 16> pages;
     for (std::uint64_t i = 0; i < 2; ++i)
         abi::store<std::uint64_t, abi::Endian::little>(pages.data() + i * 8, Bench::buffer + (i + 1) * 4096);
-    b.memory.poke(list, pages);
+    b.memory.poke(list_of_late_read, pages);
     b.memory.set_latency(10us);
     b.memory.clear_log();
     auto read = Bench::command(static_cast<std::uint8_t>(IoOpcode::read), 1, 0, 0, 23);
-    read.view().set<"cid">(900).set<"prp2">(list);
-    b.place(1, read), b.ring(1); // it writes when it has read its list
+    read.view().set<"cid">(900).set<"prp2">(list_of_late_read);
+    b.place(1, read), b.ring(1);
+}
+
+} // namespace
+
+TEST_CASE("whoever takes a queue away is answered behind what its commands write", "[unit][nvme]") {
+    Bench b;
+    read_late(b);
     REQUIRE(b.ask(0, AdminOpcode::delete_sq, 0, 1) == Status::success);
 
     model::port::Time data{}, answer{};
     for (const auto& access : b.memory.log())
         if (access.kind == model::port::MemoryDma::Kind::write) {
-            if (access.address >= Bench::buffer && access.address < list)
+            if (access.address >= Bench::buffer && access.address < list_of_late_read)
                 data = std::max(data, access.at);
             else if (access.address >= Bench::admin_cq && access.address < Bench::buffer)
                 answer = std::max(answer, access.at);
@@ -400,18 +410,7 @@ TEST_CASE("whoever takes a queue away is answered behind what its commands write
 
 TEST_CASE("a host hears that the controller is disabled behind what its commands write", "[unit][nvme]") {
     Bench b;
-    b.enable();
-    b.create_pair(1);
-    constexpr std::uint64_t list = 0x180000;
-    std::array<std::byte, 16> pages; // of the PRP list
-    for (std::uint64_t i = 0; i < 2; ++i)
-        abi::store<std::uint64_t, abi::Endian::little>(pages.data() + i * 8, Bench::buffer + (i + 1) * 4096);
-    b.memory.poke(list, pages);
-    b.memory.set_latency(10us);
-    b.memory.clear_log();
-    auto read = Bench::command(static_cast<std::uint8_t>(IoOpcode::read), 1, 0, 0, 23);
-    read.view().set<"cid">(900).set<"prp2">(list);
-    b.place(1, read), b.ring(1); // it writes when it has read its list
+    read_late(b);
     b.set(Register::cc, 0x0046'0000);
 
     std::array<std::byte, 4> status{};
